@@ -1,0 +1,87 @@
+//! `pgflow.fail_task(run_id, step_slug, task_index, error_message)`: a worker reports a failed attempt.
+
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::*;
+use pgrx::Uuid;
+
+use crate::datum::AtMostOneRow;
+use crate::db;
+use crate::engine::{advance, failure, skip, RunUpdate};
+use crate::error::Error;
+use crate::model::{Mode, TaskKey};
+use crate::queue;
+use crate::rules::callback::{judge, Callback};
+use crate::rules::retry;
+use crate::store::step_states;
+use crate::store::step_tasks::{self, LockedTask};
+
+/// Gives a started task back for another attempt, or, when its attempts are used up, fails it and does what the
+/// step's `when_exhausted` says.
+///
+/// Returns the task's row in every case, none for a task that does not exist. Late and repeated reports are taken
+/// as in complete_task. The next attempt is visible after `base_delay * 2^attempts` seconds. Error 55000 when the
+/// message of a task to retry is not in its queue any more. Locks run, step state, tasks, then queue rows.
+#[pg_extern(sql = false)]
+fn fail_task(
+    run_id: Option<Uuid>,
+    step_slug: Option<&str>,
+    task_index: Option<i32>,
+    error_message: Option<&str>,
+) -> Result<AtMostOneRow, ErrorReport> {
+    let (Some(run_id), Some(step_slug), Some(task_index)) = (run_id, step_slug, task_index) else {
+        return Ok(AtMostOneRow(None));
+    };
+    let key = TaskKey {
+        run_id,
+        step_slug,
+        task_index,
+    };
+    Ok(AtMostOneRow(db::connect(|| {
+        let Some(task) = step_tasks::lock(key)? else {
+            return Ok(None);
+        };
+        match judge(task.run.status, task.step_status, task.status) {
+            Callback::Late => queue::archive(task.message.into_iter().collect())?,
+            Callback::Ignored => {}
+            Callback::Accepted if task.attempts_count < task.max_attempts => {
+                try_again(key, task, error_message)?
+            }
+            Callback::Accepted => give_up(key, task, error_message)?,
+        }
+        step_tasks::row(key)
+    })?))
+}
+
+fn try_again(key: TaskKey, task: LockedTask, error_message: Option<&str>) -> Result<(), Error> {
+    step_tasks::retry(key, error_message)?;
+    let Some(message) = task.message else {
+        return Ok(());
+    };
+    let delay = retry::delay(task.base_delay, task.attempts_count);
+    if !queue::set_visibility(&message, delay)? {
+        return Err(Error::MessagesVanished {
+            queue: message.queue.as_str().into(),
+            ids: vec![message.id],
+        });
+    }
+    Ok(())
+}
+
+fn give_up(key: TaskKey, task: LockedTask, error_message: Option<&str>) -> Result<(), Error> {
+    step_tasks::fail(key, error_message, None)?;
+    let mut update = RunUpdate::new(task.run);
+    update.retire(task.message);
+    match task.when_exhausted {
+        Mode::Fail => failure::by_handler(&mut update, key.step_slug, error_message)?,
+        Mode::Skip => {
+            skip::exhausted(&mut update, key.step_slug, error_message)?;
+            let ready = step_states::release_dependents(&update.run, &[key.step_slug])?;
+            advance::advance(&mut update, ready)?;
+        }
+        Mode::SkipCascade => {
+            skip::exhausted(&mut update, key.step_slug, error_message)?;
+            skip::cascade(&mut update, &[key.step_slug], None)?;
+        }
+    }
+    update.finish()
+}

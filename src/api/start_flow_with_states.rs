@@ -1,0 +1,24 @@
+//! `pgflow.start_flow_with_states(flow_slug, input, run_id)`: starts a run and shows it with its steps.
+
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::*;
+use pgrx::Uuid;
+
+use crate::api::start_flow::start;
+use crate::datum::Jsonb;
+use crate::db;
+use crate::store::runs;
+
+/// As start_flow, and returns `{"run": row, "steps": [rows]}`. Same errors. Security definer: a role needs only
+/// USAGE on the schema.
+#[pg_extern(sql = false)]
+fn start_flow_with_states(
+    flow_slug: Option<&str>,
+    input: Option<Jsonb>,
+    run_id: Option<Uuid>,
+) -> Result<Option<Jsonb>, ErrorReport> {
+    Ok(db::connect(|| match start(flow_slug, input, run_id)? {
+        Some(run_id) => runs::with_states(run_id),
+        None => Ok(None),
+    })?)
+}

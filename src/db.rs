@@ -1,0 +1,207 @@
+//! The one door to SPI: statements are prepared once per backend and run from here.
+//!
+//! Owns plans, parameters and result rows. Must not know any table. Every statement runs through the writing
+//! door (`read_only = false`), so that each sees what was committed before it started, also after waiting for a
+//! lock. An SQL error inside a statement unwinds by itself with its own SQLSTATE; `Err` here is never SQL's.
+
+use std::ffi::CString;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use pgrx::{pg_sys, FromDatum, IntoDatum};
+
+use crate::datum::Keep;
+use crate::error::Error;
+
+/// An SQL statement whose plan is made at first use and kept for the backend's life. PostgreSQL re-plans it by
+/// itself when a table changes. There is one plan for all parameter values: they are keys, never skewed filters.
+pub struct Statement {
+    sql: &'static str,
+    plan: AtomicPtr<pg_sys::_SPI_plan>,
+}
+
+/// A statement parameter with its type.
+pub struct Param {
+    datum: Option<pg_sys::Datum>,
+    oid: pg_sys::Oid,
+}
+
+pub fn param<T: IntoDatum>(value: T) -> Param {
+    Param {
+        datum: value.into_datum(),
+        oid: T::type_oid(),
+    }
+}
+
+/// Runs `work` inside one SPI connection. Values that leave it by reference must be taken with [`Record::keep`].
+pub fn connect<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    // SAFETY: connect and finish are paired on both results; on an SQL error the transaction's abort finishes.
+    check("SPI_connect", unsafe { pg_sys::SPI_connect() })?;
+    let result = work();
+    check("SPI_finish", unsafe { pg_sys::SPI_finish() })?;
+    result
+}
+
+impl Statement {
+    pub const fn new(sql: &'static str) -> Self {
+        Self {
+            sql,
+            plan: AtomicPtr::new(std::ptr::null_mut()),
+        }
+    }
+
+    /// Runs the statement to its end and returns its rows.
+    pub fn rows(&self, params: &[Param]) -> Result<Rows, Error> {
+        let plan = self.plan(params)?;
+        let mut values: Vec<pg_sys::Datum> = Vec::with_capacity(params.len());
+        let mut nulls: Vec<std::os::raw::c_char> = Vec::with_capacity(params.len());
+        for Param { datum, .. } in params {
+            values.push(datum.unwrap_or(pg_sys::Datum::null()));
+            nulls.push(if datum.is_some() { b' ' } else { b'n' } as std::os::raw::c_char);
+        }
+        // SAFETY: the plan is kept, and values and nulls have one entry for each of its parameters.
+        unsafe {
+            check(
+                self.sql,
+                pg_sys::SPI_execute_plan(plan, values.as_mut_ptr(), nulls.as_ptr(), false, 0),
+            )?;
+            let (table, count) = (pg_sys::SPI_tuptable, pg_sys::SPI_processed as usize);
+            Ok(Rows {
+                table,
+                count: if table.is_null() { 0 } else { count },
+            })
+        }
+    }
+
+    /// Runs the statement; the first row, if there is one.
+    pub fn row(&self, params: &[Param]) -> Result<Option<Record>, Error> {
+        Ok(self.rows(params)?.first())
+    }
+
+    /// Runs the statement for its effect.
+    pub fn run(&self, params: &[Param]) -> Result<(), Error> {
+        self.rows(params).map(drop)
+    }
+
+    fn plan(&self, params: &[Param]) -> Result<pg_sys::SPIPlanPtr, Error> {
+        let kept = self.plan.load(Ordering::Relaxed);
+        if !kept.is_null() {
+            return Ok(kept);
+        }
+        let sql = CString::new(self.sql).map_err(|_| Error::Internal {
+            what: "a statement holds a NUL byte",
+        })?;
+        let mut types: Vec<pg_sys::Oid> = params.iter().map(|p| p.oid).collect();
+        // SAFETY: the text and the types live through the call; the kept plan is never freed.
+        let plan = unsafe {
+            let plan = pg_sys::SPI_prepare_cursor(
+                sql.as_ptr(),
+                types.len() as i32,
+                types.as_mut_ptr(),
+                pg_sys::CURSOR_OPT_GENERIC_PLAN as i32,
+            );
+            if plan.is_null() {
+                return Err(Error::Spi {
+                    statement: self.sql,
+                    code: pg_sys::SPI_result,
+                });
+            }
+            check(self.sql, pg_sys::SPI_keepplan(plan))?;
+            plan
+        };
+        self.plan.store(plan, Ordering::Relaxed);
+        Ok(plan)
+    }
+}
+
+fn check(statement: &'static str, code: i32) -> Result<(), Error> {
+    if code < 0 {
+        return Err(Error::Spi { statement, code });
+    }
+    Ok(())
+}
+
+/// A statement's result; valid until the connection that ran it is finished.
+pub struct Rows {
+    table: *mut pg_sys::SPITupleTable,
+    count: usize,
+}
+
+impl Rows {
+    pub fn iter(&self) -> impl Iterator<Item = Record> + '_ {
+        // SAFETY: the tuple table holds `count` tuples of one descriptor.
+        (0..self.count).map(|i| unsafe {
+            Record {
+                tuple: *(*self.table).vals.add(i),
+                desc: (*self.table).tupdesc,
+            }
+        })
+    }
+
+    pub fn first(&self) -> Option<Record> {
+        self.iter().next()
+    }
+
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Every row, read by `read`.
+    pub fn collect<T>(&self, read: impl Fn(&Record) -> Result<T, Error>) -> Result<Vec<T>, Error> {
+        self.iter().map(|record| read(&record)).collect()
+    }
+}
+
+/// One row of a result. Columns count from 1.
+pub struct Record {
+    tuple: pg_sys::HeapTuple,
+    desc: pg_sys::TupleDesc,
+}
+
+impl Record {
+    /// A column that may be NULL.
+    pub fn nullable<T: FromDatum>(&self, column: i32) -> Option<T> {
+        let mut is_null = false;
+        // SAFETY: tuple and descriptor belong together; the caller names the column's type.
+        unsafe {
+            let datum = pg_sys::SPI_getbinval(self.tuple, self.desc, column, &mut is_null);
+            T::from_datum(datum, is_null)
+        }
+    }
+
+    /// A column that is never NULL.
+    pub fn get<T: FromDatum>(&self, column: i32) -> Result<T, Error> {
+        self.nullable(column).ok_or(Error::Internal {
+            what: "a statement returned NULL where it cannot",
+        })
+    }
+
+    /// A by-reference column, copied so that it outlives the connection.
+    pub fn keep<T: FromDatum + Keep>(&self, column: i32) -> Option<T> {
+        // SAFETY: Keep is implemented for varlena types only; a toast pointer is copied as such.
+        self.nullable::<T>(column)
+            .map(|value| T::of(unsafe { pg_sys::SPI_datumTransfer(value.datum(), false, -1) }))
+    }
+}
+
+/// Whether a function exists under exactly this schema, name and argument types: two cached look-ups.
+pub fn function_exists(
+    schema: &std::ffi::CStr,
+    name: &std::ffi::CStr,
+    arguments: &[pg_sys::Oid],
+) -> bool {
+    // SAFETY: system cache look-ups on valid keys; a missing schema or function is an ordinary answer.
+    unsafe {
+        let namespace = pg_sys::get_namespace_oid(schema.as_ptr(), true);
+        if namespace == pg_sys::InvalidOid {
+            return false;
+        }
+        let types = pg_sys::buildoidvector(arguments.as_ptr(), arguments.len() as i32);
+        pg_sys::SearchSysCacheExists(
+            pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP as i32,
+            name.as_ptr().into(),
+            types.into(),
+            namespace.into(),
+            pg_sys::Datum::null(),
+        )
+    }
+}

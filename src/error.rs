@@ -1,0 +1,127 @@
+//! Every error that the engine itself raises, with its SQLSTATE, DETAIL and HINT.
+//!
+//! What a constraint or PGMQ rejects is not here: those errors reach the caller as PostgreSQL raised them.
+
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::{function_name, PgSqlErrorCode};
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("queue \"{queue}\" of flow \"{flow}\" already exists")]
+    QueueTaken {
+        flow: String,
+        queue: String,
+        listed: String,
+    },
+    #[error("queue name \"{queue}\" of flow \"{flow}\" is too long")]
+    QueueNameTooLong { flow: String, queue: String },
+    #[error("map step \"{step}\" of flow \"{flow}\" has {count} dependencies")]
+    MapWithManyDeps {
+        flow: String,
+        step: String,
+        count: usize,
+    },
+    #[error("flow \"{flow}\" needs an array as input")]
+    InputNotArray {
+        flow: String,
+        map_step: String,
+        found: String,
+    },
+    #[error("run \"{run}\" does not exist")]
+    UnknownRun { run: pgrx::Uuid },
+    #[error("messages of started tasks are not in queue \"{queue}\" any more")]
+    MessagesVanished { queue: String, ids: Vec<i64> },
+    #[error("msg_ids and vt_offsets differ in length")]
+    UnequalArrays { ids: usize, offsets: usize },
+    #[error("retry delay of {base} seconds after {attempts} attempts is not a number")]
+    DelayNotANumber { base: String, attempts: i32 },
+    #[error("unexpected value \"{value}\" for a {what}")]
+    UnknownWord { what: &'static str, value: String },
+    #[error("internal error: {what}")]
+    Internal { what: &'static str },
+    #[error("internal error: SPI answered {code}")]
+    Spi { statement: &'static str, code: i32 },
+}
+
+impl Error {
+    fn code(&self) -> PgSqlErrorCode {
+        use PgSqlErrorCode::*;
+        match self {
+            Error::QueueTaken { .. } => ERRCODE_UNIQUE_VIOLATION,
+            Error::QueueNameTooLong { .. }
+            | Error::MapWithManyDeps { .. }
+            | Error::InputNotArray { .. }
+            | Error::UnequalArrays { .. } => ERRCODE_INVALID_PARAMETER_VALUE,
+            Error::UnknownRun { .. } => ERRCODE_UNDEFINED_OBJECT,
+            Error::MessagesVanished { .. } => ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            Error::DelayNotANumber { .. } => ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+            Error::UnknownWord { .. } | Error::Internal { .. } | Error::Spi { .. } => {
+                ERRCODE_INTERNAL_ERROR
+            }
+        }
+    }
+
+    fn detail(&self) -> Option<String> {
+        Some(match self {
+            Error::QueueTaken { listed, .. } => {
+                format!("PGMQ lists a queue \"{listed}\" that no flow owns.")
+            }
+            Error::QueueNameTooLong { queue, .. } => {
+                format!(
+                    "It has {} characters; PGMQ allows 47.",
+                    queue.chars().count()
+                )
+            }
+            Error::MapWithManyDeps { .. } => {
+                "A map step runs over the array of at most one dependency.".into()
+            }
+            Error::InputNotArray {
+                map_step, found, ..
+            } => {
+                format!("Map step \"{map_step}\" has no dependency and maps over the run input, which is {found}.")
+            }
+            Error::MessagesVanished { ids, .. } => {
+                format!("At least one is missing of message ids {ids:?}.")
+            }
+            Error::UnequalArrays { ids, offsets } => {
+                format!("{ids} message ids, {offsets} offsets.")
+            }
+            Error::Spi { statement, .. } => format!("Statement: {statement}"),
+            _ => return None,
+        })
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some(match self {
+            Error::QueueTaken { listed, .. } => format!(
+                "Choose another flow slug, or, if nothing uses that queue, drop it with \
+                 select pgmq.drop_queue('{}').",
+                listed.replace('\'', "''")
+            ),
+            Error::QueueNameTooLong { .. } => "Choose a flow slug of at most 47 characters.".into(),
+            Error::MapWithManyDeps { .. } => {
+                "Put a single step between that joins the dependencies and returns an array.".into()
+            }
+            Error::InputNotArray { .. } => "Pass a JSON array, one element for each task.".into(),
+            Error::MessagesVanished { .. } => {
+                "Only pgflow may delete or archive messages of this queue. Nothing was changed."
+                    .into()
+            }
+            _ => return None,
+        })
+    }
+}
+
+impl From<Error> for ErrorReport {
+    #[track_caller]
+    fn from(error: Error) -> Self {
+        let mut report = ErrorReport::new(error.code(), error.to_string(), function_name!());
+        if let Some(detail) = error.detail() {
+            report = report.set_detail(detail);
+        }
+        if let Some(hint) = error.hint() {
+            report = report.set_hint(hint);
+        }
+        report
+    }
+}

@@ -1,0 +1,141 @@
+//! The PGMQ port: the only file that names `pgmq`. Its public functions only, except for `set_vt_batch`, which
+//! gives each message its own visibility in one UPDATE.
+//!
+//! Owns how a message is sent, moved and archived. Must not know why. One task means PGMQ's single form, several
+//! its batch form, once per queue.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+
+use pgrx::Uuid;
+
+use crate::db::{param, Rows, Statement};
+use crate::error::Error;
+use crate::model::{MessageRef, QueueName};
+
+/// The spellings under which PGMQ lists a queue: none, one, or more in a damaged installation.
+pub fn listed(queue: &QueueName) -> Result<Vec<String>, Error> {
+    static SELECT: Statement = Statement::new(
+        "select q.queue_name::text from pgmq.list_queues() q where lower(q.queue_name) = $1 order by 1",
+    );
+    SELECT
+        .rows(&[param(queue.as_str())])?
+        .collect(|record| record.get(1))
+}
+
+/// Creates a queue; PGMQ judges the name.
+pub fn create(queue: &QueueName) -> Result<(), Error> {
+    static CREATE: Statement = Statement::new("select pgmq.create($1)");
+    CREATE.run(&[param(queue.as_str())])
+}
+
+/// Sends one message for each task of some steps of a run, delayed by some seconds. Returns the message ids, step
+/// by step in the order given, within a step by task_index.
+pub fn send_tasks(
+    queue: &QueueName,
+    flow_slug: &str,
+    run_id: Uuid,
+    steps: &[(&str, i32)],
+    delay: i32,
+) -> Result<Vec<i64>, Error> {
+    static SEND: Statement = Statement::new(
+        "select s.id
+         from pgmq.send($1, jsonb_build_object('flow_slug', $2, 'run_id', $3, 'step_slug', $4, 'task_index', 0),
+                        $5) as s (id)",
+    );
+    static SEND_BATCH: Statement = Statement::new(
+        "select s.id
+         from pgmq.send_batch($1, (
+           select array_agg(jsonb_build_object('flow_slug', $2, 'run_id', $3, 'step_slug', k.step_slug,
+                                               'task_index', i.task_index) order by k.position, i.task_index)
+           from unnest($4, $5) with ordinality as k (step_slug, tasks, position)
+           cross join lateral generate_series(0, k.tasks - 1) as i (task_index)
+         ), $6) with ordinality as s (id, position)
+         order by s.position",
+    );
+    let rows = match steps {
+        [(step_slug, 1)] => SEND.rows(&[
+            param(queue.as_str()),
+            param(flow_slug),
+            param(run_id),
+            param(*step_slug),
+            param(delay),
+        ])?,
+        _ => SEND_BATCH.rows(&[
+            param(queue.as_str()),
+            param(flow_slug),
+            param(run_id),
+            param(steps.iter().map(|(slug, _)| *slug).collect::<Vec<_>>()),
+            param(steps.iter().map(|(_, tasks)| *tasks).collect::<Vec<_>>()),
+            param(delay),
+        ])?,
+    };
+    rows.collect(|record| record.get(1))
+}
+
+/// Archives messages, each through its own queue. A message that is not in its queue any more is no error.
+pub fn archive(messages: Vec<MessageRef>) -> Result<(), Error> {
+    static ARCHIVE: Statement = Statement::new("select pgmq.archive($1, $2)");
+    static ARCHIVE_BATCH: Statement = Statement::new("select count(*) from pgmq.archive($1, $2)");
+    let mut by_queue: BTreeMap<QueueName, Vec<i64>> = BTreeMap::new();
+    for message in messages {
+        by_queue.entry(message.queue).or_default().push(message.id);
+    }
+    for (queue, ids) in by_queue {
+        match ids[..] {
+            [id] => ARCHIVE.run(&[param(queue.as_str()), param(id)])?,
+            _ => ARCHIVE_BATCH.run(&[param(queue.as_str()), param(ids)])?,
+        }
+    }
+    Ok(())
+}
+
+/// Makes one message visible after some seconds. Returns whether it is in the queue.
+pub fn set_visibility(message: &MessageRef, seconds: i32) -> Result<bool, Error> {
+    static SET_VT: Statement = Statement::new("select from pgmq.set_vt($1, $2, $3)");
+    let rows = SET_VT.rows(&[
+        param(message.queue.as_str()),
+        param(message.id),
+        param(seconds),
+    ])?;
+    Ok(rows.len() > 0)
+}
+
+/// Makes each message visible after its own number of seconds; rows of the messages that are in the queue:
+/// msg_id, read_ct, enqueued_at, vt, message, headers.
+pub fn set_vt_batch(
+    queue: &str,
+    ids: Vec<Option<i64>>,
+    seconds: Vec<Option<i32>>,
+) -> Result<Rows, Error> {
+    thread_local! {
+        /// One statement for each queue that this backend has claimed from; kept like every other plan.
+        static UPDATES: RefCell<HashMap<String, &'static Statement>> = RefCell::new(HashMap::new());
+    }
+    let kept = UPDATES.with_borrow(|updates| updates.get(queue).copied());
+    let update = match kept {
+        Some(update) => update,
+        None => {
+            let update: &'static Statement =
+                Box::leak(Box::new(Statement::new(set_vt_batch_sql(queue)?)));
+            UPDATES.with_borrow_mut(|updates| updates.insert(queue.to_string(), update));
+            update
+        }
+    };
+    update.rows(&[param(ids), param(seconds)])
+}
+
+fn set_vt_batch_sql(queue: &str) -> Result<&'static str, Error> {
+    static FORMAT: Statement = Statement::new(
+        "select format(
+           'update pgmq.%I q set vt = clock_timestamp() + make_interval(secs => k.seconds)
+            from unnest($1, $2) as k (msg_id, seconds)
+            where q.msg_id = k.msg_id
+            returning q.msg_id, q.read_ct, q.enqueued_at, q.vt, q.message, q.headers',
+           pgmq.format_table_name($1, 'q'))",
+    );
+    let record = FORMAT.row(&[param(queue)])?.ok_or(Error::Internal {
+        what: "format gave no row",
+    })?;
+    Ok(Box::leak(record.get::<String>(1)?.into_boxed_str()))
+}

@@ -1,0 +1,4 @@
+//! Decisions that need no database: tested without one.
+
+pub mod callback;
+pub mod retry;

@@ -1,0 +1,137 @@
+//! `pgflow.runs`.
+
+use pgrx::Uuid;
+
+use crate::datum::{Jsonb, Row};
+use crate::db::{param, Record, Statement};
+use crate::error::Error;
+use crate::model::RunStatus;
+use crate::store::step_states::ReadyStep;
+
+/// A run whose row this transaction has locked, and how many of its steps have not ended. Ended steps are
+/// counted here and written with the run's next update: each run row is written once per call.
+pub struct LockedRun {
+    pub run_id: Uuid,
+    pub flow_slug: String,
+    pub status: RunStatus,
+    pub remaining_steps: i32,
+}
+
+impl LockedRun {
+    /// Columns 1 to 4 of a statement that locked the run: run_id, flow_slug, status, remaining_steps.
+    pub fn from_record(record: &Record) -> Result<Self, Error> {
+        Ok(Self {
+            run_id: record.get(1)?,
+            flow_slug: record.get(2)?,
+            status: record.get::<String>(3)?.parse()?,
+            remaining_steps: record.get(4)?,
+        })
+    }
+}
+
+/// Creates a run and the state of each of its steps; returns the run and the steps without dependencies.
+pub fn insert(
+    flow_slug: Option<&str>,
+    input: Option<Jsonb>,
+    run_id: Option<Uuid>,
+) -> Result<Option<(LockedRun, Vec<ReadyStep>)>, Error> {
+    static INSERT: Statement = Statement::new(
+        "with definition as materialized (
+           select s.* from pgflow.steps s where s.flow_slug = $1
+         ), run as (
+           insert into pgflow.runs (run_id, flow_slug, input, remaining_steps)
+           values (coalesce($3, gen_random_uuid()), $1, $2, (select count(*) from definition))
+           returning run_id, flow_slug, status, remaining_steps
+         ), states as (
+           insert into pgflow.step_states (flow_slug, run_id, step_slug, remaining_deps, initial_tasks)
+           select d.flow_slug, run.run_id, d.step_slug, d.deps_count,
+                  case when d.step_type = 'single' then 1
+                       when d.deps_count = 0 then jsonb_array_length($2) end
+           from definition d, run
+           returning step_slug, initial_tasks, remaining_deps
+         )
+         select run.run_id, run.flow_slug, run.status, run.remaining_steps,
+                d.step_slug, states.initial_tasks, d.step_index,
+                d.required_input_pattern is not null or d.forbidden_input_pattern is not null
+         from run
+         left join states on states.remaining_deps = 0
+         left join definition d on d.step_slug = states.step_slug
+         order by d.step_index",
+    );
+    let rows = INSERT.rows(&[param(flow_slug), param(input), param(run_id)])?;
+    let ready = rows
+        .iter()
+        .filter(|record| record.nullable::<String>(5).is_some())
+        .map(|record| ReadyStep::from_columns(&record, 5))
+        .collect::<Result<Vec<_>, _>>()?;
+    rows.first()
+        .map(|record| Ok((LockedRun::from_record(&record)?, ready)))
+        .transpose()
+}
+
+/// Locks a run against every other call that reports or ends something in it.
+pub fn lock(run_id: Uuid) -> Result<Option<LockedRun>, Error> {
+    static LOCK: Statement = Statement::new(
+        "select r.run_id, r.flow_slug, r.status, r.remaining_steps
+         from pgflow.runs r where r.run_id = $1 for no key update",
+    );
+    LOCK.row(&[param(run_id)])?
+        .map(|record| LockedRun::from_record(&record))
+        .transpose()
+}
+
+pub fn write_remaining_steps(run: &LockedRun) -> Result<(), Error> {
+    static UPDATE: Statement =
+        Statement::new("update pgflow.runs set remaining_steps = $2 where run_id = $1");
+    UPDATE.run(&[param(run.run_id), param(run.remaining_steps)])
+}
+
+/// Completes a run: its output is the object of the outputs of completed steps that nothing depends on.
+pub fn complete(run: &LockedRun) -> Result<(), Error> {
+    static UPDATE: Statement = Statement::new(
+        "update pgflow.runs r
+         set status = 'completed', remaining_steps = 0,
+             completed_at = greatest(clock_timestamp(), r.started_at),
+             output = (
+               select jsonb_object_agg(s.step_slug, s.output)
+               from pgflow.step_states s
+               where s.run_id = r.run_id and s.status = 'completed'
+                 and not exists (select from pgflow.deps d
+                                 where d.flow_slug = s.flow_slug and d.dep_slug = s.step_slug))
+         where r.run_id = $1",
+    );
+    UPDATE.run(&[param(run.run_id)])
+}
+
+pub fn fail(run: &LockedRun) -> Result<(), Error> {
+    static UPDATE: Statement = Statement::new(
+        "update pgflow.runs r
+         set status = 'failed', remaining_steps = $2, failed_at = greatest(clock_timestamp(), r.started_at)
+         where r.run_id = $1",
+    );
+    UPDATE.run(&[param(run.run_id), param(run.remaining_steps)])
+}
+
+pub fn row(run_id: Uuid) -> Result<Option<Row>, Error> {
+    static SELECT: Statement = Statement::new("select r from pgflow.runs r where r.run_id = $1");
+    Ok(SELECT
+        .row(&[param(run_id)])?
+        .and_then(|record| record.keep(1)))
+}
+
+/// The run and its step states, in the order of the definition, as one JSON object.
+pub fn with_states(run_id: Uuid) -> Result<Option<Jsonb>, Error> {
+    static SELECT: Statement = Statement::new(
+        "select jsonb_build_object(
+                  'run', to_jsonb(r),
+                  'steps', coalesce(
+                    (select jsonb_agg(to_jsonb(s) order by d.step_index)
+                     from pgflow.step_states s
+                     join pgflow.steps d on d.flow_slug = s.flow_slug and d.step_slug = s.step_slug
+                     where s.run_id = r.run_id), '[]'))
+         from pgflow.runs r where r.run_id = $1",
+    );
+    Ok(SELECT
+        .row(&[param(run_id)])?
+        .and_then(|record| record.keep(1)))
+}

@@ -1,0 +1,83 @@
+//! `pgflow.steps` and `pgflow.deps`: a flow's definition.
+
+use crate::datum::{Jsonb, Row};
+use crate::db::{param, Statement};
+use crate::error::Error;
+use crate::model::QueueName;
+
+/// A step as add_step defines it; `None` means the flow's option applies, or the default.
+pub struct NewStep<'a> {
+    pub flow_slug: Option<&'a str>,
+    pub step_slug: Option<&'a str>,
+    pub deps_count: i32,
+    pub max_attempts: Option<i32>,
+    pub base_delay: Option<i32>,
+    pub timeout: Option<i32>,
+    pub start_delay: Option<i32>,
+    pub step_type: &'a str,
+    pub required_input_pattern: Option<Jsonb>,
+    pub forbidden_input_pattern: Option<Jsonb>,
+    pub when_unmet: Option<&'a str>,
+    pub when_exhausted: Option<&'a str>,
+}
+
+pub fn row(flow_slug: Option<&str>, step_slug: Option<&str>) -> Result<Option<Row>, Error> {
+    static SELECT: Statement =
+        Statement::new("select s from pgflow.steps s where s.flow_slug = $1 and s.step_slug = $2");
+    Ok(SELECT
+        .row(&[param(flow_slug), param(step_slug)])?
+        .and_then(|record| record.keep(1)))
+}
+
+/// Inserts a step after the flow's last one, routed to `queue`.
+pub fn insert(step: &NewStep, queue: Option<&QueueName>) -> Result<(), Error> {
+    static INSERT: Statement = Statement::new(
+        "insert into pgflow.steps
+           (flow_slug, step_slug, step_type, step_index, deps_count, opt_max_attempts, opt_base_delay, opt_timeout,
+            opt_start_delay, required_input_pattern, forbidden_input_pattern, when_unmet, when_exhausted, queue_name)
+         values
+           ($1, $2, $3, (select coalesce(max(s.step_index) + 1, 0) from pgflow.steps s where s.flow_slug = $1),
+            $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+    );
+    INSERT.run(&[
+        param(step.flow_slug),
+        param(step.step_slug),
+        param(step.step_type),
+        param(step.deps_count),
+        param(step.max_attempts),
+        param(step.base_delay),
+        param(step.timeout),
+        param(step.start_delay),
+        param(step.required_input_pattern),
+        param(step.forbidden_input_pattern),
+        param(step.when_unmet),
+        param(step.when_exhausted),
+        param(queue.map(QueueName::as_str)),
+    ])
+}
+
+/// Inserts one dependency for each slug.
+pub fn insert_deps(
+    flow_slug: Option<&str>,
+    step_slug: Option<&str>,
+    deps: Vec<Option<String>>,
+) -> Result<(), Error> {
+    static INSERT: Statement = Statement::new(
+        "insert into pgflow.deps (flow_slug, dep_slug, step_slug)
+         select $1, d.slug, $2 from unnest($3) as d (slug)",
+    );
+    INSERT.run(&[param(flow_slug), param(step_slug), param(deps)])
+}
+
+/// The first map step without dependencies: it maps over the run input.
+pub fn root_map(flow_slug: Option<&str>) -> Result<Option<String>, Error> {
+    static SELECT: Statement = Statement::new(
+        "select s.step_slug from pgflow.steps s
+         where s.flow_slug = $1 and s.step_type = 'map' and s.deps_count = 0
+         order by s.step_index limit 1",
+    );
+    SELECT
+        .row(&[param(flow_slug)])?
+        .map(|record| record.get(1))
+        .transpose()
+}
