@@ -3,6 +3,8 @@
 //! Owns the representation at the boundary (argument, result, statement parameter). Must not know what a
 //! value means, nor which table it comes from.
 
+use std::ffi::{CStr, CString};
+
 use pgrx::callconv::{Arg, ArgAbi, BoxRet, FcInfo};
 use pgrx::datum::Datum;
 use pgrx::nullable::Nullable;
@@ -26,6 +28,26 @@ impl Jsonb {
 
     pub fn is_array(self) -> bool {
         self.type_name() == "array"
+    }
+
+    /// The value's text, as PostgreSQL writes it.
+    pub fn to_text(self) -> String {
+        // SAFETY: the datum is a jsonb; its output function gives a NUL-terminated string.
+        unsafe { direct_function_call::<&CStr>(pg_sys::jsonb_out, &[Some(self.0)]) }
+            .map(|text| text.to_string_lossy().into_owned())
+            .unwrap_or_default()
+    }
+
+    /// The value of a text; PostgreSQL raises its own error when it is no JSON.
+    pub fn parse(text: &str) -> Self {
+        let text = CString::new(text).unwrap_or_default();
+        // SAFETY: jsonb_in takes a NUL-terminated string and gives a jsonb or raises.
+        Self(
+            unsafe {
+                direct_function_call_as_datum(pg_sys::jsonb_in, &[Some(text.as_ptr().into())])
+            }
+            .unwrap_or(pg_sys::Datum::null()),
+        )
     }
 
     /// The same value in memory and uncompressed, so that many reads of it detoast once.

@@ -4,7 +4,7 @@
 //! door (`read_only = false`), so that each sees what was committed before it started, also after waiting for a
 //! lock. An SQL error inside a statement unwinds by itself with its own SQLSTATE; `Err` here is never SQL's.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use pgrx::{pg_sys, FromDatum, IntoDatum};
@@ -32,13 +32,28 @@ pub fn param<T: IntoDatum>(value: T) -> Param {
     }
 }
 
-/// Runs `work` inside one SPI connection. Values that leave it by reference must be taken with [`Record::keep`].
+/// Runs `work` inside one SPI connection. Rows of a statement must be taken out with [`Record::keep`]; all else that
+/// `work` allocates lives in the caller's memory, as if there were no connection.
 pub fn connect<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     // SAFETY: connect and finish are paired on both results; on an SQL error the transaction's abort finishes.
-    check("SPI_connect", unsafe { pg_sys::SPI_connect() })?;
+    check(
+        "SPI_connect",
+        in_callers_memory(|| unsafe { pg_sys::SPI_connect() }),
+    )?;
     let result = work();
     check("SPI_finish", unsafe { pg_sys::SPI_finish() })?;
     result
+}
+
+/// Makes an SPI call and takes the current memory context back: SPI leaves its own, which ends with the connection.
+fn in_callers_memory<T>(call: impl FnOnce() -> T) -> T {
+    // SAFETY: the context was current, so it is alive, and SPI does not free it.
+    unsafe {
+        let callers = pg_sys::CurrentMemoryContext;
+        let result = call();
+        pg_sys::CurrentMemoryContext = callers;
+        result
+    }
 }
 
 impl Statement {
@@ -59,17 +74,16 @@ impl Statement {
             nulls.push(if datum.is_some() { b' ' } else { b'n' } as std::os::raw::c_char);
         }
         // SAFETY: the plan is kept, and values and nulls have one entry for each of its parameters.
-        unsafe {
-            check(
-                self.sql,
-                pg_sys::SPI_execute_plan(plan, values.as_mut_ptr(), nulls.as_ptr(), false, 0),
-            )?;
-            let (table, count) = (pg_sys::SPI_tuptable, pg_sys::SPI_processed as usize);
-            Ok(Rows {
-                table,
-                count: if table.is_null() { 0 } else { count },
-            })
-        }
+        let code = in_callers_memory(|| unsafe {
+            pg_sys::SPI_execute_plan(plan, values.as_mut_ptr(), nulls.as_ptr(), false, 0)
+        });
+        check(self.sql, code)?;
+        // SAFETY: the variables belong to the statement that has just run.
+        let (table, processed) = unsafe { (pg_sys::SPI_tuptable, pg_sys::SPI_processed as usize) };
+        Ok(Rows {
+            table,
+            count: if table.is_null() { 0 } else { processed },
+        })
     }
 
     /// Runs the statement; the first row, if there is one.
@@ -92,22 +106,23 @@ impl Statement {
         })?;
         let mut types: Vec<pg_sys::Oid> = params.iter().map(|p| p.oid).collect();
         // SAFETY: the text and the types live through the call; the kept plan is never freed.
-        let plan = unsafe {
-            let plan = pg_sys::SPI_prepare_cursor(
+        let plan = in_callers_memory(|| unsafe {
+            pg_sys::SPI_prepare_cursor(
                 sql.as_ptr(),
                 types.len() as i32,
                 types.as_mut_ptr(),
                 pg_sys::CURSOR_OPT_GENERIC_PLAN as i32,
-            );
-            if plan.is_null() {
-                return Err(Error::Spi {
-                    statement: self.sql,
-                    code: pg_sys::SPI_result,
-                });
-            }
-            check(self.sql, pg_sys::SPI_keepplan(plan))?;
-            plan
-        };
+            )
+        });
+        if plan.is_null() {
+            // SAFETY: SPI's own variable, set by the call that just failed.
+            let code = unsafe { pg_sys::SPI_result };
+            return Err(Error::Spi {
+                statement: self.sql,
+                code,
+            });
+        }
+        check(self.sql, unsafe { pg_sys::SPI_keepplan(plan) })?;
         self.plan.store(plan, Ordering::Relaxed);
         Ok(plan)
     }
@@ -184,11 +199,7 @@ impl Record {
 }
 
 /// Whether a function exists under exactly this schema, name and argument types: two cached look-ups.
-pub fn function_exists(
-    schema: &std::ffi::CStr,
-    name: &std::ffi::CStr,
-    arguments: &[pg_sys::Oid],
-) -> bool {
+pub fn function_exists(schema: &CStr, name: &CStr, arguments: &[pg_sys::Oid]) -> bool {
     // SAFETY: system cache look-ups on valid keys; a missing schema or function is an ordinary answer.
     unsafe {
         let namespace = pg_sys::get_namespace_oid(schema.as_ptr(), true);
@@ -204,4 +215,22 @@ pub fn function_exists(
             pg_sys::Datum::null(),
         )
     }
+}
+
+/// Whether a table or view exists under exactly this schema and name.
+pub fn relation_exists(schema: &CStr, name: &CStr) -> bool {
+    // SAFETY: system cache look-ups on valid keys.
+    unsafe {
+        let namespace = pg_sys::get_namespace_oid(schema.as_ptr(), true);
+        namespace != pg_sys::InvalidOid
+            && pg_sys::get_relname_relid(name.as_ptr(), namespace) != pg_sys::InvalidOid
+    }
+}
+
+/// Whether a schema has a function of this name, whatever its arguments.
+pub fn function_named(schema: &str, name: &str) -> Result<bool, Error> {
+    static SELECT: Statement = Statement::new(
+        "select from pg_proc p join pg_namespace n on n.oid = p.pronamespace where n.nspname = $1 and p.proname = $2",
+    );
+    Ok(SELECT.rows(&[param(schema), param(name)])?.len() > 0)
 }

@@ -15,6 +15,21 @@ pub enum Error {
     },
     #[error("queue name \"{queue}\" of flow \"{flow}\" is too long")]
     QueueNameTooLong { flow: String, queue: String },
+    #[error("queue \"{queue}\" of flow \"{flow}\" is listed in more than one spelling")]
+    QueueAmbiguous {
+        flow: String,
+        queue: String,
+        listed: Vec<String>,
+    },
+    #[error("queue \"{queue}\" of flow \"{flow}\" could not be dropped")]
+    QueueNotDropped { flow: String, queue: String },
+    #[error("flow shape is not valid")]
+    ShapeInvalid { why: String },
+    #[error("extension \"{extension}\" is needed and not installed")]
+    ExtensionMissing {
+        extension: &'static str,
+        needed: &'static str,
+    },
     #[error("map step \"{step}\" of flow \"{flow}\" has {count} dependencies")]
     MapWithManyDeps {
         flow: String,
@@ -48,12 +63,16 @@ impl Error {
         use PgSqlErrorCode::*;
         match self {
             Error::QueueTaken { .. } => ERRCODE_UNIQUE_VIOLATION,
+            Error::QueueAmbiguous { .. } => ERRCODE_AMBIGUOUS_FUNCTION,
             Error::QueueNameTooLong { .. }
             | Error::MapWithManyDeps { .. }
             | Error::InputNotArray { .. }
+            | Error::ShapeInvalid { .. }
             | Error::UnequalArrays { .. } => ERRCODE_INVALID_PARAMETER_VALUE,
-            Error::UnknownRun { .. } => ERRCODE_UNDEFINED_OBJECT,
-            Error::MessagesVanished { .. } => ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            Error::UnknownRun { .. } | Error::ExtensionMissing { .. } => ERRCODE_UNDEFINED_OBJECT,
+            Error::MessagesVanished { .. } | Error::QueueNotDropped { .. } => {
+                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE
+            }
             Error::DelayNotANumber { .. } => ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
             Error::UnknownWord { .. } | Error::Internal { .. } | Error::Spi { .. } => {
                 ERRCODE_INTERNAL_ERROR
@@ -72,6 +91,10 @@ impl Error {
                     queue.chars().count()
                 )
             }
+            Error::QueueAmbiguous { .. } => {
+                "Drop the spelling that is not in use with PGMQ's drop_queue, then try again. Nothing was deleted.".into()
+            }
+            Error::ExtensionMissing { extension, .. } => format!("Run: create extension {extension}."),
             Error::MapWithManyDeps { .. } => {
                 "A map step runs over the array of at most one dependency.".into()
             }
@@ -95,7 +118,7 @@ impl Error {
         Some(match self {
             Error::QueueTaken { listed, .. } => format!(
                 "Choose another flow slug, or, if nothing uses that queue, drop it with \
-                 select pgmq.drop_queue('{}').",
+                 PGMQ's drop_queue('{}').",
                 listed.replace('\'', "''")
             ),
             Error::QueueNameTooLong { .. } => "Choose a flow slug of at most 47 characters.".into(),

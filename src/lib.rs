@@ -5,14 +5,16 @@
 //! claims them for a worker, `api::complete_task` or `api::fail_task` takes the report, and `engine::advance`
 //! again lets the next steps go on. `store` has the statements, `rules` what can be decided without a database.
 //!
-//! Imports go api -> engine -> {rules, store, queue, events} -> {db, error, model, datum}, never upward.
+//! Imports go api -> engine -> {rules, store, queue, events, cron, http} -> {db, error, model, datum}, never upward.
 
 mod api;
+mod cron;
 mod datum;
 mod db;
 mod engine;
 mod error;
 mod events;
+mod http;
 mod model;
 mod queue;
 mod rules;
@@ -50,6 +52,16 @@ pgrx::extension_sql_file!(
     "../sql/functions_task.sql",
     name = "functions_task",
     requires = ["functions_run"]
+);
+pgrx::extension_sql_file!(
+    "../sql/functions_compile.sql",
+    name = "functions_compile",
+    requires = ["functions_task"]
+);
+pgrx::extension_sql_file!(
+    "../sql/functions_worker.sql",
+    name = "functions_worker",
+    requires = ["functions_compile"]
 );
 pgrx::extension_sql_file!(
     "../sql/grants_and_dump.sql",

@@ -29,6 +29,15 @@ pub fn create(queue: &QueueName) -> Result<(), Error> {
     CREATE.run(&[param(queue.as_str())])
 }
 
+/// Drops a queue with its archive, by the spelling that PGMQ lists. Returns whether there was one.
+pub fn drop_queue(spelling: &str) -> Result<bool, Error> {
+    static DROP: Statement = Statement::new("select pgmq.drop_queue($1)");
+    Ok(DROP
+        .row(&[param(spelling)])?
+        .and_then(|record| record.nullable(1))
+        .unwrap_or(false))
+}
+
 /// Sends one message for each task of some steps of a run, delayed by some seconds. Returns the message ids, step
 /// by step in the order given, within a step by task_index.
 pub fn send_tasks(
@@ -77,17 +86,21 @@ pub fn send_tasks(
 pub fn archive(messages: Vec<MessageRef>) -> Result<(), Error> {
     static ARCHIVE: Statement = Statement::new("select pgmq.archive($1, $2)");
     static ARCHIVE_BATCH: Statement = Statement::new("select count(*) from pgmq.archive($1, $2)");
-    let mut by_queue: BTreeMap<QueueName, Vec<i64>> = BTreeMap::new();
-    for message in messages {
-        by_queue.entry(message.queue).or_default().push(message.id);
-    }
-    for (queue, ids) in by_queue {
+    for (queue, ids) in by_queue(messages) {
         match ids[..] {
             [id] => ARCHIVE.run(&[param(queue.as_str()), param(id)])?,
             _ => ARCHIVE_BATCH.run(&[param(queue.as_str()), param(ids)])?,
         }
     }
     Ok(())
+}
+
+fn by_queue(messages: Vec<MessageRef>) -> BTreeMap<QueueName, Vec<i64>> {
+    let mut queues: BTreeMap<QueueName, Vec<i64>> = BTreeMap::new();
+    for message in messages {
+        queues.entry(message.queue).or_default().push(message.id);
+    }
+    queues
 }
 
 /// Makes one message visible after some seconds. Returns whether it is in the queue.
@@ -99,6 +112,20 @@ pub fn set_visibility(message: &MessageRef, seconds: i32) -> Result<bool, Error>
         param(seconds),
     ])?;
     Ok(rows.len() > 0)
+}
+
+/// Makes messages visible at once, each in its own queue. One that is not in its queue any more is passed over.
+pub fn show(messages: Vec<MessageRef>) -> Result<(), Error> {
+    for (queue, ids) in by_queue(messages) {
+        match ids[..] {
+            [id] => set_visibility(&MessageRef { queue, id }, 0).map(drop)?,
+            _ => {
+                let now = vec![Some(0); ids.len()];
+                set_vt_batch(queue.as_str(), ids.into_iter().map(Some).collect(), now).map(drop)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Makes each message visible after its own number of seconds; rows of the messages that are in the queue:

@@ -5,10 +5,8 @@ use pgrx::prelude::*;
 
 use crate::datum::{Jsonb, Row};
 use crate::db;
-use crate::error::Error;
-use crate::model::QueueName;
-use crate::store::flows;
-use crate::store::steps::{self, NewStep};
+use crate::engine::definition;
+use crate::store::steps::NewStep;
 
 /// Adds a step after the flow's last one; returns its row.
 ///
@@ -38,7 +36,6 @@ fn add_step(
     let step = NewStep {
         flow_slug,
         step_slug,
-        deps_count: deps.len() as i32,
         max_attempts,
         base_delay,
         timeout,
@@ -49,30 +46,7 @@ fn add_step(
         when_unmet,
         when_exhausted,
     };
-    Ok(db::connect(|| {
-        flows::lock_definition(flow_slug)?;
-        if let Some(existing) = steps::row(flow_slug, step_slug)? {
-            return Ok(Some(existing));
-        }
-        insert(&step, deps)?;
-        steps::row(flow_slug, step_slug)
-    })?)
-}
-
-fn insert(step: &NewStep, deps: Vec<Option<String>>) -> Result<(), Error> {
-    if step.step_type == "map" && deps.len() > 1 {
-        return Err(Error::MapWithManyDeps {
-            flow: step.flow_slug.unwrap_or_default().into(),
-            step: step.step_slug.unwrap_or_default().into(),
-            count: deps.len(),
-        });
-    }
-    let queue = step.flow_slug.map(QueueName::normalized);
-    steps::insert(step, queue.as_ref())?;
-    if !deps.is_empty() {
-        steps::insert_deps(step.flow_slug, step.step_slug, deps)?;
-    }
-    Ok(())
+    Ok(db::connect(|| definition::add_step(&step, deps))?)
 }
 
 /// The array's elements, each once; a NULL stays in and is refused by the table.

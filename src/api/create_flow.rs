@@ -5,10 +5,8 @@ use pgrx::prelude::*;
 
 use crate::datum::Row;
 use crate::db;
-use crate::error::Error;
-use crate::model::QueueName;
-use crate::queue;
-use crate::store::flows;
+use crate::engine::definition;
+use crate::store::flows::FlowOptions;
 
 /// Creates the flow and its queue `lower(flow_slug)`; returns the flow's row.
 ///
@@ -23,30 +21,10 @@ fn create_flow(
     base_delay: Option<i32>,
     timeout: Option<i32>,
 ) -> Result<Option<Row>, ErrorReport> {
-    Ok(db::connect(|| {
-        flows::lock_definition(flow_slug)?;
-        let is_new = flows::insert_new(flow_slug, max_attempts, base_delay, timeout)?;
-        if let Some(flow_slug) = flow_slug {
-            provision_queue(flow_slug, is_new)?;
-        }
-        flows::row(flow_slug)
-    })?)
-}
-
-/// A new flow needs a queue name that nobody has; a known flow takes its queue under whatever spelling.
-fn provision_queue(flow_slug: &str, is_new: bool) -> Result<(), Error> {
-    let queue = QueueName::normalized(flow_slug);
-    match queue::listed(&queue)?.pop() {
-        None if queue.is_too_long() => Err(Error::QueueNameTooLong {
-            flow: flow_slug.into(),
-            queue: queue.as_str().into(),
-        }),
-        None => queue::create(&queue),
-        Some(listed) if is_new => Err(Error::QueueTaken {
-            flow: flow_slug.into(),
-            queue: queue.as_str().into(),
-            listed,
-        }),
-        Some(_) => Ok(()),
-    }
+    let options = FlowOptions {
+        max_attempts,
+        base_delay,
+        timeout,
+    };
+    Ok(db::connect(|| definition::create_flow(flow_slug, options))?)
 }

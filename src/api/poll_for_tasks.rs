@@ -13,6 +13,6 @@ fn poll_for_tasks(
     _max_poll_seconds: Option<i32>,
     _poll_interval_ms: Option<i32>,
 ) -> AtMostOneRow {
-    notice!("pgflow.poll_for_tasks is deprecated and returns nothing: read with pgmq.read_with_poll, claim with pgflow.start_tasks");
+    notice!("pgflow.poll_for_tasks is deprecated and returns nothing: read with PGMQ's read_with_poll, claim with pgflow.start_tasks");
     AtMostOneRow(None)
 }

@@ -4,12 +4,10 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use pgrx::Uuid;
 
-use crate::datum::{AtMostOneRow, Jsonb, Row};
+use crate::datum::{AtMostOneRow, Jsonb};
 use crate::db;
-use crate::engine::{advance, RunUpdate};
-use crate::error::Error;
-use crate::events;
-use crate::store::{runs, steps};
+use crate::engine::start;
+use crate::store::runs;
 
 /// Creates a run with a state for each step, takes ready steps as far as they go, and returns the run's row.
 ///
@@ -23,36 +21,6 @@ fn start_flow(
     run_id: Option<Uuid>,
 ) -> Result<AtMostOneRow, ErrorReport> {
     Ok(AtMostOneRow(db::connect(|| {
-        match start(flow_slug, input, run_id)? {
-            Some(run_id) => runs::row(run_id) as Result<Option<Row>, Error>,
-            None => Ok(None),
-        }
+        runs::row(start::start_run(flow_slug, input, run_id)?)
     })?))
-}
-
-/// Starts a run; returns its id.
-pub fn start(
-    flow_slug: Option<&str>,
-    input: Option<Jsonb>,
-    run_id: Option<Uuid>,
-) -> Result<Option<Uuid>, Error> {
-    if let Some(input) = input.filter(|input| !input.is_array()) {
-        if let Some(map_step) = steps::root_map(flow_slug)? {
-            let flow = flow_slug.unwrap_or_default().into();
-            return Err(Error::InputNotArray {
-                flow,
-                map_step,
-                found: input.type_name(),
-            });
-        }
-    }
-    let Some((run, ready)) = runs::insert(flow_slug, input, run_id)? else {
-        return Ok(None);
-    };
-    let run_id = run.run_id;
-    events::run_started(run_id)?;
-    let mut update = RunUpdate::new(run);
-    advance::advance(&mut update, ready)?;
-    update.finish()?;
-    Ok(Some(run_id))
 }

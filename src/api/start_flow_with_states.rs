@@ -4,9 +4,9 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use pgrx::Uuid;
 
-use crate::api::start_flow::start;
 use crate::datum::Jsonb;
 use crate::db;
+use crate::engine::start;
 use crate::store::runs;
 
 /// As start_flow, and returns `{"run": row, "steps": [rows]}`. Same errors. Security definer: a role needs only
@@ -17,8 +17,7 @@ fn start_flow_with_states(
     input: Option<Jsonb>,
     run_id: Option<Uuid>,
 ) -> Result<Option<Jsonb>, ErrorReport> {
-    Ok(db::connect(|| match start(flow_slug, input, run_id)? {
-        Some(run_id) => runs::with_states(run_id),
-        None => Ok(None),
+    Ok(db::connect(|| {
+        runs::with_states(start::start_run(flow_slug, input, run_id)?)
     })?)
 }

@@ -20,8 +20,11 @@
 //! decides only when it was read under its row's lock, or by the guard of the UPDATE that changes it.
 
 pub mod advance;
+pub mod compile;
+pub mod definition;
 pub mod failure;
 pub mod skip;
+pub mod start;
 
 use crate::error::Error;
 use crate::events;

@@ -2,3 +2,4 @@
 
 pub mod callback;
 pub mod retry;
+pub mod shape;

@@ -11,28 +11,35 @@ pub fn lock_definition(flow_slug: Option<&str>) -> Result<(), Error> {
     LOCK.run(&[param(flow_slug)])
 }
 
+/// A flow's options: attempts, and seconds. `None` is the default.
+pub struct FlowOptions {
+    pub max_attempts: Option<i32>,
+    pub base_delay: Option<i32>,
+    pub timeout: Option<i32>,
+}
+
+pub fn exists(flow_slug: &str) -> Result<bool, Error> {
+    static SELECT: Statement = Statement::new("select from pgflow.flows where flow_slug = $1");
+    Ok(SELECT.row(&[param(flow_slug)])?.is_some())
+}
+
 /// Inserts a flow that is new under this exact slug. False when it exists already. A slug that differs from
 /// another flow's only in case violates `idx_flows_normalized_slug`.
-pub fn insert_new(
-    flow_slug: Option<&str>,
-    max_attempts: Option<i32>,
-    base_delay: Option<i32>,
-    timeout: Option<i32>,
-) -> Result<bool, Error> {
+pub fn insert_new(flow_slug: Option<&str>, options: FlowOptions) -> Result<bool, Error> {
     static INSERT: Statement = Statement::new(
         "insert into pgflow.flows (flow_slug, opt_max_attempts, opt_base_delay, opt_timeout)
-         values ($1, coalesce($2, 3), coalesce($3, 5), coalesce($4, 60))
-         on conflict (flow_slug) do nothing",
+         values ($1, coalesce($2, 3), coalesce($3, 5), coalesce($4, 60))",
     );
-    static EXISTS: Statement = Statement::new("select from pgflow.flows where flow_slug = $1");
-    if EXISTS.row(&[param(flow_slug)])?.is_some() {
-        return Ok(false);
+    if let Some(flow_slug) = flow_slug {
+        if exists(flow_slug)? {
+            return Ok(false);
+        }
     }
     INSERT.run(&[
         param(flow_slug),
-        param(max_attempts),
-        param(base_delay),
-        param(timeout),
+        param(options.max_attempts),
+        param(options.base_delay),
+        param(options.timeout),
     ])?;
     Ok(true)
 }
@@ -43,4 +50,26 @@ pub fn row(flow_slug: Option<&str>) -> Result<Option<Row>, Error> {
     Ok(SELECT
         .row(&[param(flow_slug)])?
         .and_then(|record| record.keep(1)))
+}
+
+/// Locks the flow of exactly this slug against new runs. False when there is none.
+pub fn lock_for_deletion(flow_slug: &str) -> Result<bool, Error> {
+    static LOCK: Statement =
+        Statement::new("select from pgflow.flows where flow_slug = $1 for update");
+    Ok(LOCK.row(&[param(flow_slug)])?.is_some())
+}
+
+/// Deletes every row of a flow, dependents first.
+pub fn delete_rows(flow_slug: &str) -> Result<(), Error> {
+    static DELETES: [Statement; 6] = [
+        Statement::new("delete from pgflow.step_tasks where flow_slug = $1"),
+        Statement::new("delete from pgflow.step_states where flow_slug = $1"),
+        Statement::new("delete from pgflow.runs where flow_slug = $1"),
+        Statement::new("delete from pgflow.deps where flow_slug = $1"),
+        Statement::new("delete from pgflow.steps where flow_slug = $1"),
+        Statement::new("delete from pgflow.flows where flow_slug = $1"),
+    ];
+    DELETES
+        .iter()
+        .try_for_each(|delete| delete.run(&[param(flow_slug)]))
 }

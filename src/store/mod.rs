@@ -8,3 +8,4 @@ pub mod runs;
 pub mod step_states;
 pub mod step_tasks;
 pub mod steps;
+pub mod workers;

@@ -34,7 +34,7 @@ pub fn insert(
     flow_slug: Option<&str>,
     input: Option<Jsonb>,
     run_id: Option<Uuid>,
-) -> Result<Option<(LockedRun, Vec<ReadyStep>)>, Error> {
+) -> Result<(LockedRun, Vec<ReadyStep>), Error> {
     static INSERT: Statement = Statement::new(
         "with definition as materialized (
            select s.* from pgflow.steps s where s.flow_slug = $1
@@ -64,9 +64,10 @@ pub fn insert(
         .filter(|record| record.nullable::<String>(5).is_some())
         .map(|record| ReadyStep::from_columns(&record, 5))
         .collect::<Result<Vec<_>, _>>()?;
-    rows.first()
-        .map(|record| Ok((LockedRun::from_record(&record)?, ready)))
-        .transpose()
+    let run = rows.first().ok_or(Error::Internal {
+        what: "an insert gave no row",
+    })?;
+    Ok((LockedRun::from_record(&run)?, ready))
 }
 
 /// Locks a run against every other call that reports or ends something in it.
@@ -78,6 +79,14 @@ pub fn lock(run_id: Uuid) -> Result<Option<LockedRun>, Error> {
     LOCK.row(&[param(run_id)])?
         .map(|record| LockedRun::from_record(&record))
         .transpose()
+}
+
+/// Locks every run of a flow against reports.
+pub fn lock_all(flow_slug: &str) -> Result<(), Error> {
+    static LOCK: Statement = Statement::new(
+        "select from pgflow.runs r where r.flow_slug = $1 order by r.run_id for update",
+    );
+    LOCK.run(&[param(flow_slug)])
 }
 
 pub fn write_remaining_steps(run: &LockedRun) -> Result<(), Error> {

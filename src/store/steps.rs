@@ -9,7 +9,6 @@ use crate::model::QueueName;
 pub struct NewStep<'a> {
     pub flow_slug: Option<&'a str>,
     pub step_slug: Option<&'a str>,
-    pub deps_count: i32,
     pub max_attempts: Option<i32>,
     pub base_delay: Option<i32>,
     pub timeout: Option<i32>,
@@ -30,7 +29,7 @@ pub fn row(flow_slug: Option<&str>, step_slug: Option<&str>) -> Result<Option<Ro
 }
 
 /// Inserts a step after the flow's last one, routed to `queue`.
-pub fn insert(step: &NewStep, queue: Option<&QueueName>) -> Result<(), Error> {
+pub fn insert(step: &NewStep, deps_count: i32, queue: Option<&QueueName>) -> Result<(), Error> {
     static INSERT: Statement = Statement::new(
         "insert into pgflow.steps
            (flow_slug, step_slug, step_type, step_index, deps_count, opt_max_attempts, opt_base_delay, opt_timeout,
@@ -43,7 +42,7 @@ pub fn insert(step: &NewStep, queue: Option<&QueueName>) -> Result<(), Error> {
         param(step.flow_slug),
         param(step.step_slug),
         param(step.step_type),
-        param(step.deps_count),
+        param(deps_count),
         param(step.max_attempts),
         param(step.base_delay),
         param(step.timeout),
@@ -80,4 +79,37 @@ pub fn root_map(flow_slug: Option<&str>) -> Result<Option<String>, Error> {
         .row(&[param(flow_slug)])?
         .map(|record| record.get(1))
         .transpose()
+}
+
+/// The distinct queues that the steps of a flow are routed to.
+pub fn routes(flow_slug: &str) -> Result<Vec<QueueName>, Error> {
+    static SELECT: Statement = Statement::new(
+        "select distinct s.queue_name from pgflow.steps s where s.flow_slug = $1 order by 1",
+    );
+    SELECT
+        .rows(&[param(flow_slug)])?
+        .collect(|record| Ok(QueueName::stored(record.get(1)?)))
+}
+
+/// The stored definition as a shape, without options; no steps for an unknown flow.
+pub fn shape(flow_slug: &str) -> Result<Jsonb, Error> {
+    static SELECT: Statement = Statement::new(
+        "select jsonb_build_object('steps', coalesce(jsonb_agg(jsonb_build_object(
+           'slug', s.step_slug, 'stepType', s.step_type,
+           'dependencies', (select coalesce(jsonb_agg(d.dep_slug order by d.dep_slug collate \"C\"), '[]')
+                            from pgflow.deps d where d.flow_slug = s.flow_slug and d.step_slug = s.step_slug),
+           'whenUnmet', s.when_unmet, 'whenExhausted', s.when_exhausted,
+           'requiredInputPattern', case when s.required_input_pattern is null then '{\"defined\": false}'::jsonb
+             else jsonb_build_object('defined', true, 'value', s.required_input_pattern) end,
+           'forbiddenInputPattern', case when s.forbidden_input_pattern is null then '{\"defined\": false}'::jsonb
+             else jsonb_build_object('defined', true, 'value', s.forbidden_input_pattern) end
+         ) order by s.step_index), '[]'))
+         from pgflow.steps s where s.flow_slug = $1",
+    );
+    SELECT
+        .row(&[param(flow_slug)])?
+        .and_then(|record| record.keep(1))
+        .ok_or(Error::Internal {
+            what: "an aggregate gave no row",
+        })
 }

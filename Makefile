@@ -1,0 +1,48 @@
+# Everything is built and run inside this folder, in .build and target: see docs/adr/0002-private-server.md.
+# Each target can be called on its own; what it needs is made first, and is quick when it is there already.
+SHELL := /bin/bash
+harness := tests/harness
+.DEFAULT_GOAL := help
+.PHONY: help setup build install-dev demo demo-stop test test-unit test-isolation test-clients test-dump lint clean
+.NOTPARALLEL:
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
+
+setup: ## packages, cargo-pgrx, a private PostgreSQL 15 with PGMQ
+	@$(harness)/setup.sh
+
+build: setup ## compile the extension, with debug checks
+	@source $(harness)/env.sh && cargo build
+
+install-dev: setup ## compile for release and install into the private PostgreSQL
+	@$(harness)/install.sh
+
+demo: install-dev ## run a real flow with several workers
+	@docs/examples/wordcount/demo.sh
+
+demo-stop: ## stop the demo's server
+	@$(harness)/server.sh stop demo
+
+test: setup ## all tests, and one line that sums them up
+	@$(harness)/run_all.sh
+
+test-unit: setup ## Rust tests; make test-unit T=word for those with a word in their names
+	@$(harness)/unit.sh $(T)
+
+test-isolation: install-dev ## interleavings of concurrent sessions
+	@tests/isolation/run.sh
+
+test-clients: install-dev ## the JavaScript client
+	@tests/clients/run.sh
+
+test-dump: install-dev ## pg_dump and restore
+	@tests/dump/run.sh
+
+lint: setup ## formatting, and clippy with warnings denied
+	@source $(harness)/env.sh && cargo fmt --check
+	@source $(harness)/env.sh && cargo clippy -- -D warnings
+	@source $(harness)/env.sh && cargo clippy --all-targets --features pg_test -- -D warnings
+
+clean: ## stop every server and delete all that was built
+	@$(harness)/clean.sh

@@ -1,0 +1,53 @@
+// A fresh database per test file, on the server that PGHOST, PGPORT and PGUSER name.
+import { readFile } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { after } from 'node:test'
+import postgres from 'postgres'
+
+const fixture = (name) => readFile(new URL(`../fixtures/${name}`, import.meta.url), 'utf8')
+
+/** Creates the database for a test file (`import.meta.url`) and returns how to open connections to it; both end
+    with the file. int8 values arrive as strings, as they do in postgres.js when nobody asks for anything else. */
+export async function freshDatabase(file) {
+  const database = `client_${basename(file, '.test.mjs')}`
+  const admin = postgres({ database: 'postgres', max: 1, onnotice: () => {} })
+  const open = []
+  await admin`drop database if exists ${admin(database)} with (force)`
+  await admin`create database ${admin(database)}`
+  after(async () => {
+    await Promise.all(open.map((sql) => sql.end()))
+    await admin`drop database ${admin(database)} with (force)`
+    await admin.end()
+  })
+  const connect = (options = {}) => {
+    const sql = postgres({ database, max: 1, onnotice: () => {}, ...options })
+    open.push(sql)
+    return sql
+  }
+  const sql = connect()
+  await sql`create extension pgflow cascade`
+  await sql.unsafe(await fixture('invariants.sql'))
+  await sql.unsafe(await fixture('terminal_rows.sql'))
+  return { sql, connect }
+}
+
+/** Defines a flow; each step is `{ slug, deps, type }`. */
+export async function defineFlow(sql, flow, steps) {
+  await sql`select from pgflow.create_flow(${flow}, base_delay => 0)`
+  for (const { slug, deps = [], type = 'single' } of steps) {
+    await sql`select from pgflow.add_step(${flow}, ${slug}, ${deps}, step_type => ${type})`
+  }
+}
+
+/** Registers a worker; returns its id. */
+export async function register(sql, queue) {
+  const [{ worker_id }] = await sql`
+    insert into pgflow.workers (worker_id, queue_name, function_name)
+    values (gen_random_uuid(), ${queue}, 'client test') returning worker_id`
+  return worker_id
+}
+
+/** Every rule of tests/fixtures/invariants.sql that the database breaks. */
+export async function brokenInvariants(sql) {
+  return (await sql`select broken from pgflow_invariants.broken() as broken`).map((row) => row.broken)
+}

@@ -1,0 +1,56 @@
+# shellcheck shell=bash
+# One environment for building, linting and testing; every script here starts by sourcing it. Building with
+# another pg_config or PGRX_HOME would compile pgrx-pg-sys anew, so nothing else may set them.
+#
+# Sets: project   the project's folder
+#       tools     the folder with this project's own cargo-pgrx
+#       base      the folder for the private PostgreSQL and its servers (docs/adr/0002-private-server.md)
+#       server_user, as_server   who runs servers, and how a command is run as that user
+
+set -euo pipefail
+umask 022
+
+project=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
+tools=$project/.build/tools
+system_pg_config=/usr/lib/postgresql/15/bin/pg_config
+
+say() { printf '%s\n' "-- $*"; }
+die() { printf '%s\n' "$*" >&2; exit 1; }
+
+# PostgreSQL refuses to run as root.
+if [ "$(id -u)" -eq 0 ]; then server_user=postgres; else server_user=$(id -un); fi
+
+as_server() {
+  if [ "$(id -un)" = "$server_user" ]; then
+    (cd "$base" && "$@")
+  else
+    (cd "$base" && runuser -u "$server_user" -- "$@")
+  fi
+}
+
+# A server's socket lies in its folder below the base, and a socket's path has at most 107 bytes: 70 for the
+# project leave enough. The server's user must be able to reach the folder, and PostgreSQL's build flags carry
+# it unquoted.
+project_can_hold_servers() {
+  [[ $project =~ ^[A-Za-z0-9._/+-]+$ ]] && [ ${#project} -le 70 ] &&
+    { [ "$(id -un)" = "$server_user" ] || runuser -u "$server_user" -- test -x "$project"; }
+}
+
+mkdir -p "$project/.build"
+base=$project/.build
+if [ -s "$project/.build/base" ] && [ -d "$(cat "$project/.build/base")" ]; then
+  base=$(cat "$project/.build/base")
+elif id "$server_user" >/dev/null 2>&1 && ! project_can_hold_servers; then
+  base=$(mktemp -d /var/tmp/pgflow.XXXXXX)
+  chmod 755 "$base"
+  printf '%s\n' "$base" >"$project/.build/base"
+  say "$server_user cannot run a server in $project: using $base (make clean removes it)" >&2
+fi
+
+# Nothing of the caller's own PostgreSQL settings may leak in, and a backtrace would add DETAIL to errors.
+for variable in ${!PG*}; do unset "$variable"; done
+unset variable RUST_BACKTRACE
+export PGRX_HOME=$base/pgrx
+export PG_CONFIG=$base/pg15${system_pg_config#/usr}
+export PATH=$tools/bin:${PG_CONFIG%/*}:$PATH
+export USER=${USER:-$(id -un)}

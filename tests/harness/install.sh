@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Builds the extension in release mode and installs it into the private PostgreSQL, with the base scripts that
+# cargo-pgrx does not copy (docs/adr/0003-base-scripts.md).
+. "$(dirname "${BASH_SOURCE[0]}")/env.sh"
+cd "$project"
+
+say "building the extension in release mode, a few minutes the first time"
+cargo pgrx install --release --pg-config "$PG_CONFIG"
+
+extensions=$("$PG_CONFIG" --sharedir)/extension
+for script in sql/pgflow--*.sql; do
+  case ${script#sql/pgflow--} in
+    '*.sql' | *--*) ;; # no script at all; a step between two versions, which cargo-pgrx has copied
+    *) cp "$script" "$extensions/" ;;
+  esac
+done

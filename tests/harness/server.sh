@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# A private PostgreSQL server in the folder NAME below the base. It listens on a socket only, inside a folder that
+# nobody but its owner (and root) can enter: whoever gets there is let in, as any role.
+#
+#   server.sh start NAME [SETTING=VALUE ...]   starts it, creating it first where needed; no-op when it runs
+#   server.sh stop NAME                        stops it, keeping its data
+#   server.sh drop NAME                        stops it and deletes its data
+#   server.sh drop-all                         the same for every server of this project
+#   server.sh url NAME [DATABASE]              prints its connection string
+#   server.sh psql NAME [ARGUMENT ...]         opens psql
+. "$(dirname "${BASH_SOURCE[0]}")/env.sh"
+
+usage() { sed -n 's/^#   //p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+
+command=${1:-}
+name=${2:-}
+[[ $command = drop-all || $name =~ ^[a-z0-9_-]{1,16}$ ]] || usage
+folder=$base/$name
+data=$folder/data
+
+# The pid of the running server. A pid file alone may be a leftover whose number now belongs to another process.
+server_pid() {
+  local pid
+  pid=$(head -n 1 "$data/postmaster.pid" 2>/dev/null) &&
+    [ "$(readlink "/proc/$pid/cwd" 2>/dev/null)" = "$data" ] && printf '%s\n' "$pid"
+}
+
+create() {
+  if [ "$(id -un)" = "$server_user" ]; then mkdir -m 700 "$folder"
+  else install -d -m 700 -o "$server_user" "$folder"; fi
+  as_server initdb --pgdata "$data" --username postgres --auth-local trust --auth-host scram-sha-256 \
+    --encoding UTF8 --locale C.UTF-8 --no-instructions >/dev/null
+  as_server tee -a "$data/postgresql.conf" >/dev/null <<CONF
+listen_addresses = ''
+unix_socket_directories = '$folder'
+CONF
+}
+
+start() {
+  ! server_pid >/dev/null || return 0
+  [ -d "$data" ] || create
+  rm -f "$data/postmaster.pid"
+  local options=() setting
+  for setting in "$@"; do options+=(-o "-c $setting"); done
+  # The server must not keep a descriptor of its starter's, such as a lock, open.
+  as_server pg_ctl start --wait --timeout 60 --silent --pgdata "$data" --log "$folder/log" "${options[@]}" \
+    </dev/null >/dev/null 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- ||
+    { tail -n 20 "$folder/log" >&2; die "the server in $folder did not start"; }
+}
+
+stop() {
+  server_pid >/dev/null || return 0
+  as_server pg_ctl stop --mode fast --timeout 30 --silent --pgdata "$data" ||
+    as_server pg_ctl stop --mode immediate --timeout 30 --silent --pgdata "$data"
+}
+
+drop() {
+  [ -d "$data" ] || return 0
+  stop
+  rm -rf "$folder"
+}
+
+case $command in
+  start) start "${@:3}" ;;
+  stop) stop ;;
+  drop) drop ;;
+  drop-all)
+    for data in "$base"/*/data; do
+      folder=${data%/data}
+      drop
+    done
+    ;;
+  url) printf 'postgresql://postgres@/%s?host=%s\n' "${3:-postgres}" "$folder" ;;
+  psql) exec psql --host "$folder" --username postgres --dbname postgres "${@:3}" ;;
+  *) usage ;;
+esac
