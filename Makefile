@@ -3,11 +3,12 @@
 SHELL := /bin/bash
 harness := tests/harness
 .DEFAULT_GOAL := help
-.PHONY: help setup build install-dev demo demo-stop test test-unit test-isolation test-clients test-dump lint clean
+.PHONY: help setup build install-dev demo demo-stop lint clean
+.PHONY: test test-architecture test-unit test-isolation test-clients test-dump
 .NOTPARALLEL:
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
 setup: ## packages, cargo-pgrx, a private PostgreSQL 15 with PGMQ
 	@$(harness)/setup.sh
@@ -29,6 +30,9 @@ test: setup ## all tests, and one line that sums them up
 
 test-unit: setup ## Rust tests; make test-unit T=word for those with a word in their names
 	@$(harness)/unit.sh $(T)
+
+test-architecture: ## rules of the source tree
+	@tests/architecture/run.sh
 
 test-isolation: install-dev ## interleavings of concurrent sessions
 	@tests/isolation/run.sh

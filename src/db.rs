@@ -234,3 +234,8 @@ pub fn function_named(schema: &str, name: &str) -> Result<bool, Error> {
     );
     Ok(SELECT.rows(&[param(schema), param(name)])?.len() > 0)
 }
+
+/// A text as an SQL literal, for SQL that people are shown.
+pub fn quoted_literal(text: &str) -> String {
+    pgrx::spi::quote_literal(text)
+}

@@ -12,6 +12,7 @@ pub enum Error {
         flow: String,
         queue: String,
         listed: String,
+        drop_call: String,
     },
     #[error("queue name \"{queue}\" of flow \"{flow}\" is too long")]
     QueueNameTooLong { flow: String, queue: String },
@@ -91,10 +92,12 @@ impl Error {
                     queue.chars().count()
                 )
             }
-            Error::QueueAmbiguous { .. } => {
-                "Drop the spelling that is not in use with PGMQ's drop_queue, then try again. Nothing was deleted.".into()
+            Error::QueueAmbiguous { listed, .. } => format!("PGMQ lists: {}.", listed.join(", ")),
+            Error::QueueNotDropped { .. } => {
+                "PGMQ lists the queue, and says that it does not exist.".into()
             }
-            Error::ExtensionMissing { extension, .. } => format!("Run: create extension {extension}."),
+            Error::ShapeInvalid { why } => format!("It cannot be read: {why}."),
+            Error::ExtensionMissing { needed, .. } => format!("There is no {needed}."),
             Error::MapWithManyDeps { .. } => {
                 "A map step runs over the array of at most one dependency.".into()
             }
@@ -116,12 +119,18 @@ impl Error {
 
     fn hint(&self) -> Option<String> {
         Some(match self {
-            Error::QueueTaken { listed, .. } => format!(
-                "Choose another flow slug, or, if nothing uses that queue, drop it with \
-                 PGMQ's drop_queue('{}').",
-                listed.replace('\'', "''")
+            Error::QueueTaken { drop_call, .. } => format!(
+                "Choose another flow slug, or, if nothing uses that queue, drop it: {drop_call};"
             ),
             Error::QueueNameTooLong { .. } => "Choose a flow slug of at most 47 characters.".into(),
+            Error::QueueAmbiguous { .. } => {
+                "All spellings share the same tables: delete the listings that are not in use from \
+                 PGMQ's table meta, then try again."
+                    .into()
+            }
+            Error::ExtensionMissing { extension, .. } => {
+                format!("Run: create extension {extension}.")
+            }
             Error::MapWithManyDeps { .. } => {
                 "Put a single step between that joins the dependencies and returns an array.".into()
             }

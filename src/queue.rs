@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use pgrx::Uuid;
 
-use crate::db::{param, Rows, Statement};
+use crate::db::{self, param, Rows, Statement};
 use crate::error::Error;
 use crate::model::{MessageRef, QueueName};
 
@@ -36,6 +36,11 @@ pub fn drop_queue(spelling: &str) -> Result<bool, Error> {
         .row(&[param(spelling)])?
         .and_then(|record| record.nullable(1))
         .unwrap_or(false))
+}
+
+/// The SQL with which a person drops a queue.
+pub fn drop_call(spelling: &str) -> String {
+    format!("select pgmq.drop_queue({})", db::quoted_literal(spelling))
 }
 
 /// Sends one message for each task of some steps of a run, delayed by some seconds. Returns the message ids, step

@@ -5,8 +5,10 @@ use pgrx::prelude::*;
 
 use crate::error::Error;
 
-/// 2^126 is the largest power of two that is exact here; far beyond it every positive delay is capped anyway.
-const MOST_DOUBLINGS: u32 = 126;
+/// As many doublings take the smallest numeric (1e-16383) past the largest int; more change nothing.
+const MOST_DOUBLINGS: i32 = 54_500;
+/// 2^126 is the largest power of two that an i128 holds.
+const DOUBLINGS_AT_ONCE: i32 = 126;
 
 /// Seconds to wait before the next attempt: `floor(base_delay * 2^attempts_count)`, at most 2147483647. NULL when
 /// an argument is. Error 22003 when base_delay is NaN.
@@ -25,13 +27,19 @@ fn calculate_retry_delay(
         }
         .into());
     }
-    let factor = AnyNumeric::from(1i128 << attempts.unsigned_abs().min(MOST_DOUBLINGS));
-    let seconds = if attempts < 0 {
-        base / factor
-    } else {
-        base * factor
-    };
     let (least, most) = (AnyNumeric::from(i32::MIN), AnyNumeric::from(i32::MAX));
+    let mut seconds = base;
+    let mut left = attempts.clamp(-MOST_DOUBLINGS, MOST_DOUBLINGS);
+    while left > 0 && seconds < most && seconds > least {
+        let doublings = left.min(DOUBLINGS_AT_ONCE);
+        seconds *= AnyNumeric::from(1i128 << doublings);
+        left -= doublings;
+    }
+    while left < 0 {
+        let halvings = left.abs().min(DOUBLINGS_AT_ONCE);
+        seconds /= AnyNumeric::from(1i128 << halvings);
+        left += halvings;
+    }
     let capped = if seconds > most {
         most
     } else if seconds < least {
@@ -39,7 +47,8 @@ fn calculate_retry_delay(
     } else {
         seconds.floor()
     };
-    Ok(Some(capped.try_into().map_err(|_| Error::Internal {
+    let capped = capped.try_into().map_err(|_| Error::Internal {
         what: "a capped delay is no int",
-    })?))
+    })?;
+    Ok(Some(capped))
 }

@@ -4,16 +4,16 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use pgrx::Uuid;
 
-use crate::datum::{AtMostOneRow, Jsonb};
+use crate::datum::{AtMostOneRow, Jsonb, Row};
 use crate::db;
 use crate::engine::{advance, failure, RunUpdate};
 use crate::error::Error;
 use crate::events;
 use crate::model::{StepType, TaskKey};
 use crate::queue;
-use crate::rules::callback::{judge, Callback};
+use crate::rules::callback::is_late;
 use crate::store::step_states;
-use crate::store::step_tasks::{self, LockedTask};
+use crate::store::step_tasks::{self, ReportedTask};
 
 /// Completes a started task; the last one of a step completes it and lets its dependents go on.
 ///
@@ -37,30 +37,31 @@ fn complete_task(
         task_index,
     };
     Ok(AtMostOneRow(db::connect(|| {
-        let Some(task) = step_tasks::lock(key)? else {
+        let Some(task) = step_tasks::lock_for_report(key)? else {
             return Ok(None);
         };
-        match judge(task.run.status, task.step_status, task.status) {
-            Callback::Late => queue::archive(task.message.into_iter().collect())?,
-            Callback::Ignored => {}
-            Callback::Accepted => accept(key, task, output)?,
-        }
-        step_tasks::row(key)
+        let changed = if is_late(task.run.status, task.step_status) {
+            queue::archive(task.message.into_iter().collect())?;
+            None
+        } else if let Some(map_step) = violated_map_step(key, &task, output)? {
+            violate_type(key, task, output, &map_step)?
+        } else {
+            complete(key, task, output)?
+        };
+        changed.map_or_else(|| step_tasks::row(key), |row| Ok(Some(row)))
     })?))
 }
 
-fn accept(key: TaskKey, task: LockedTask, output: Option<Jsonb>) -> Result<(), Error> {
-    if task.step_type == StepType::Single && !output.is_some_and(Jsonb::is_array) {
-        if let Some(map_step) = step_states::waiting_map_dependent(&task.run, key.step_slug)? {
-            return violate_type(key, task, output, &map_step);
-        }
-    }
-    step_tasks::complete(key, output)?;
+fn complete(key: TaskKey, task: ReportedTask, output: Option<Jsonb>) -> Result<Option<Row>, Error> {
+    let Some(row) = step_tasks::complete(key, output)? else {
+        return Ok(None);
+    };
     let mut update = RunUpdate::new(task.run);
     update.retire(task.message);
     if task.remaining_tasks.is_some_and(|remaining| remaining > 1) {
         step_states::count_task_done(key.run_id, key.step_slug)?;
-        return update.save();
+        update.save()?;
+        return Ok(Some(row));
     }
     match task.step_type {
         StepType::Single => step_states::complete_single(key.run_id, key.step_slug, output)?,
@@ -70,25 +71,42 @@ fn accept(key: TaskKey, task: LockedTask, output: Option<Jsonb>) -> Result<(), E
     update.end_steps(1);
     let ready = step_states::release_dependents(&update.run, &[key.step_slug])?;
     advance::advance(&mut update, ready)?;
-    update.finish()
+    update.finish()?;
+    Ok(Some(row))
+}
+
+/// The map step that waits for an array from this single step, when the output is none.
+fn violated_map_step(
+    key: TaskKey,
+    task: &ReportedTask,
+    output: Option<Jsonb>,
+) -> Result<Option<String>, Error> {
+    if task.step_type == StepType::Map || output.is_some_and(Jsonb::is_array) {
+        return Ok(None);
+    }
+    step_states::waiting_map_dependent(&task.run, key.step_slug)
 }
 
 /// The output is no array although a map step waits for it: task, step and run fail.
 fn violate_type(
     key: TaskKey,
-    task: LockedTask,
+    task: ReportedTask,
     output: Option<Jsonb>,
     map_step: &str,
-) -> Result<(), Error> {
+) -> Result<Option<Row>, Error> {
     let found = output.map_or_else(|| "null".to_string(), Jsonb::type_name);
     let of_task = format!("[TYPE_VIOLATION] Produced {found} instead of array");
     let of_step = format!(
         "[TYPE_VIOLATION] Map step {map_step} expects array input but dependency {} produced {found}",
         key.step_slug
     );
-    step_tasks::fail(key, Some(&of_task), output)?;
+    step_tasks::lock_unfinished_of_run(key.run_id)?;
+    let Some(row) = step_tasks::fail(key, Some(&of_task), output)? else {
+        return Ok(None);
+    };
     let mut update = RunUpdate::new(task.run);
     update.retire(task.message);
     failure::by_type(&mut update, key.step_slug, &of_step)?;
-    update.finish()
+    update.finish()?;
+    Ok(Some(row))
 }

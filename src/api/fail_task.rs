@@ -4,16 +4,16 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use pgrx::Uuid;
 
-use crate::datum::AtMostOneRow;
+use crate::datum::{AtMostOneRow, Row};
 use crate::db;
 use crate::engine::{advance, failure, skip, RunUpdate};
 use crate::error::Error;
 use crate::model::{Mode, TaskKey};
 use crate::queue;
-use crate::rules::callback::{judge, Callback};
+use crate::rules::callback::is_late;
 use crate::rules::retry;
 use crate::store::step_states;
-use crate::store::step_tasks::{self, LockedTask};
+use crate::store::step_tasks::{self, ReportedTask};
 
 /// Gives a started task back for another attempt, or, when its attempts are used up, fails it and does what the
 /// step's `when_exhausted` says.
@@ -37,38 +37,50 @@ fn fail_task(
         task_index,
     };
     Ok(AtMostOneRow(db::connect(|| {
-        let Some(task) = step_tasks::lock(key)? else {
+        let Some(task) = step_tasks::lock_for_report(key)? else {
             return Ok(None);
         };
-        match judge(task.run.status, task.step_status, task.status) {
-            Callback::Late => queue::archive(task.message.into_iter().collect())?,
-            Callback::Ignored => {}
-            Callback::Accepted if task.attempts_count < task.max_attempts => {
-                try_again(key, task, error_message)?
-            }
-            Callback::Accepted => give_up(key, task, error_message)?,
-        }
-        step_tasks::row(key)
+        let changed = if is_late(task.run.status, task.step_status) {
+            queue::archive(task.message.into_iter().collect())?;
+            None
+        } else if task.attempts_count < task.max_attempts {
+            try_again(key, task, error_message)?
+        } else {
+            give_up(key, task, error_message)?
+        };
+        changed.map_or_else(|| step_tasks::row(key), |row| Ok(Some(row)))
     })?))
 }
 
-fn try_again(key: TaskKey, task: LockedTask, error_message: Option<&str>) -> Result<(), Error> {
-    step_tasks::retry(key, error_message)?;
-    let Some(message) = task.message else {
-        return Ok(());
+fn try_again(
+    key: TaskKey,
+    task: ReportedTask,
+    error_message: Option<&str>,
+) -> Result<Option<Row>, Error> {
+    let Some(row) = step_tasks::retry(key, task.attempts_count, error_message)? else {
+        return Ok(None);
     };
-    let delay = retry::delay(task.base_delay, task.attempts_count);
-    if !queue::set_visibility(&message, delay)? {
-        return Err(Error::MessagesVanished {
-            queue: message.queue.as_str().into(),
-            ids: vec![message.id],
-        });
+    if let Some(message) = task.message {
+        let delay = retry::delay(task.base_delay, task.attempts_count);
+        if !queue::set_visibility(&message, delay)? {
+            return Err(Error::MessagesVanished {
+                queue: message.queue.as_str().into(),
+                ids: vec![message.id],
+            });
+        }
     }
-    Ok(())
+    Ok(Some(row))
 }
 
-fn give_up(key: TaskKey, task: LockedTask, error_message: Option<&str>) -> Result<(), Error> {
-    step_tasks::fail(key, error_message, None)?;
+fn give_up(
+    key: TaskKey,
+    task: ReportedTask,
+    error_message: Option<&str>,
+) -> Result<Option<Row>, Error> {
+    step_tasks::lock_unfinished_of_run(key.run_id)?;
+    let Some(row) = step_tasks::fail(key, error_message, None)? else {
+        return Ok(None);
+    };
     let mut update = RunUpdate::new(task.run);
     update.retire(task.message);
     match task.when_exhausted {
@@ -83,5 +95,6 @@ fn give_up(key: TaskKey, task: LockedTask, error_message: Option<&str>) -> Resul
             skip::cascade(&mut update, &[key.step_slug], None)?;
         }
     }
-    update.finish()
+    update.finish()?;
+    Ok(Some(row))
 }

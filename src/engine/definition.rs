@@ -31,6 +31,7 @@ fn provision_queue(flow_slug: &str, is_new: bool) -> Result<(), Error> {
         Some(listed) if is_new => Err(Error::QueueTaken {
             flow: flow_slug.into(),
             queue: queue.as_str().into(),
+            drop_call: queue::drop_call(&listed),
             listed,
         }),
         Some(_) => Ok(()),
@@ -67,7 +68,7 @@ pub fn delete_flow(flow_slug: &str) -> Result<(), Error> {
         return Ok(());
     }
     runs::lock_all(flow_slug)?;
-    step_tasks::lock_unfinished(flow_slug)?;
+    step_tasks::lock_unfinished_of_flow(flow_slug)?;
     drop_queues(flow_slug)?;
     flows::delete_rows(flow_slug)
 }

@@ -43,14 +43,14 @@ pub struct StartedStep {
     pub start_delay: i32,
 }
 
-/// All created steps of a run that wait for nothing, by step_index.
+/// All created steps of a run that wait for nothing and know their tasks, by step_index.
 pub fn ready(run: &LockedRun) -> Result<Vec<ReadyStep>, Error> {
     static SELECT: Statement = Statement::new(
         "select s.step_slug, s.initial_tasks, d.step_index,
                 d.required_input_pattern is not null or d.forbidden_input_pattern is not null
          from pgflow.step_states s
          join pgflow.steps d on d.flow_slug = s.flow_slug and d.step_slug = s.step_slug
-         where s.run_id = $1 and s.status = 'created' and s.remaining_deps = 0
+         where s.run_id = $1 and s.status = 'created' and s.remaining_deps = 0 and s.initial_tasks is not null
          order by d.step_index",
     );
     SELECT

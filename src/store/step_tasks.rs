@@ -12,13 +12,13 @@ use crate::model::{MessageRef, Mode, QueueName, StepStatus, StepType, TaskKey, T
 use crate::store::runs::LockedRun;
 use crate::store::step_states::StartedStep;
 
-/// A reported task with its run and step state, all three rows locked in that order.
-pub struct LockedTask {
+/// A reported task, with its run and step state locked in that order. The task itself is not locked yet: the guard
+/// of the UPDATE that takes the report decides whether it still is being worked on.
+pub struct ReportedTask {
     pub run: LockedRun,
     pub step_status: StepStatus,
     pub step_type: StepType,
     pub remaining_tasks: Option<i32>,
-    pub status: TaskStatus,
     pub attempts_count: i32,
     pub max_attempts: i32,
     pub base_delay: i32,
@@ -26,20 +26,19 @@ pub struct LockedTask {
     pub message: Option<MessageRef>,
 }
 
-/// Locks run, step state and task. None when there is no such task.
-pub fn lock(key: TaskKey) -> Result<Option<LockedTask>, Error> {
+/// Locks run and step state of a task. None when there is no such task.
+pub fn lock_for_report(key: TaskKey) -> Result<Option<ReportedTask>, Error> {
     static LOCK: Statement = Statement::new(
-        "select r.run_id, r.flow_slug, r.status, r.remaining_steps,
-                s.status, d.step_type, s.remaining_tasks, t.status, t.attempts_count,
-                coalesce(d.opt_max_attempts, f.opt_max_attempts), coalesce(d.opt_base_delay, f.opt_base_delay),
-                d.when_exhausted, t.queue_name, t.message_id
+        "select r.run_id, r.flow_slug, r.status, r.remaining_steps, s.status, d.step_type, s.remaining_tasks,
+                t.attempts_count, coalesce(d.opt_max_attempts, f.opt_max_attempts),
+                coalesce(d.opt_base_delay, f.opt_base_delay), d.when_exhausted, t.queue_name, t.message_id
          from pgflow.runs r
          join pgflow.step_states s on s.run_id = r.run_id and s.step_slug = $2
          join pgflow.step_tasks t on t.run_id = r.run_id and t.step_slug = $2 and t.task_index = $3
          join pgflow.steps d on d.flow_slug = r.flow_slug and d.step_slug = $2
          join pgflow.flows f on f.flow_slug = r.flow_slug
          where r.run_id = $1
-         for no key update of r, s, t",
+         for no key update of r, s",
     );
     LOCK.row(&[
         param(key.run_id),
@@ -47,20 +46,30 @@ pub fn lock(key: TaskKey) -> Result<Option<LockedTask>, Error> {
         param(key.task_index),
     ])?
     .map(|record| {
-        Ok(LockedTask {
+        Ok(ReportedTask {
             run: LockedRun::from_record(&record)?,
             step_status: record.get::<String>(5)?.parse()?,
             step_type: record.get::<String>(6)?.parse()?,
             remaining_tasks: record.nullable(7),
-            status: record.get::<String>(8)?.parse()?,
-            attempts_count: record.get(9)?,
-            max_attempts: record.get(10)?,
-            base_delay: record.get(11)?,
-            when_exhausted: record.get::<String>(12)?.parse()?,
-            message: message(&record, 13)?,
+            attempts_count: record.get(8)?,
+            max_attempts: record.get(9)?,
+            base_delay: record.get(10)?,
+            when_exhausted: record.get::<String>(11)?.parse()?,
+            message: message(&record, 12)?,
         })
     })
     .transpose()
+}
+
+/// Locks the unfinished tasks of a run in key order, before one of them is failed and the others follow.
+pub fn lock_unfinished_of_run(run_id: Uuid) -> Result<(), Error> {
+    static LOCK: Statement = Statement::new(
+        "select from pgflow.step_tasks t
+         where t.run_id = $1 and t.status in ('queued', 'started')
+         order by t.step_slug, t.task_index
+         for no key update",
+    );
+    LOCK.run(&[param(run_id)])
 }
 
 /// Two columns from `first` on: queue_name, message_id. None for a task that has no message.
@@ -259,50 +268,69 @@ pub fn inputs(run_ids: Vec<Uuid>, step_slugs: Vec<&str>) -> Result<Vec<StepInput
         })
 }
 
-pub fn complete(key: TaskKey, output: Option<Jsonb>) -> Result<(), Error> {
+/// Completes a started task; its row, or none when it is not started.
+pub fn complete(key: TaskKey, output: Option<Jsonb>) -> Result<Option<Row>, Error> {
     static UPDATE: Statement = Statement::new(
         "update pgflow.step_tasks t
          set status = 'completed', output = $4,
              completed_at = greatest(clock_timestamp(), t.started_at, t.queued_at)
-         where t.run_id = $1 and t.step_slug = $2 and t.task_index = $3",
+         where t.run_id = $1 and t.step_slug = $2 and t.task_index = $3 and t.status = 'started'
+         returning t",
     );
-    UPDATE.run(&[
+    let params = [
         param(key.run_id),
         param(key.step_slug),
         param(key.task_index),
         param(output),
-    ])
+    ];
+    Ok(UPDATE.row(&params)?.and_then(|record| record.keep(1)))
 }
 
-/// Puts a started task back for another attempt; the attempt that failed stays counted.
-pub fn retry(key: TaskKey, error_message: Option<&str>) -> Result<(), Error> {
+/// Puts a started task back for another attempt; the attempt that failed stays counted. Its row, or none when the
+/// task is not in that attempt any more.
+pub fn retry(
+    key: TaskKey,
+    attempts_count: i32,
+    error_message: Option<&str>,
+) -> Result<Option<Row>, Error> {
     static UPDATE: Statement = Statement::new(
-        "update pgflow.step_tasks t set status = 'queued', started_at = null, error_message = $4
-         where t.run_id = $1 and t.step_slug = $2 and t.task_index = $3",
+        "update pgflow.step_tasks t set status = 'queued', started_at = null, error_message = $5
+         where t.run_id = $1 and t.step_slug = $2 and t.task_index = $3 and t.status = 'started'
+           and t.attempts_count = $4
+         returning t",
     );
-    UPDATE.run(&[
+    let params = [
         param(key.run_id),
         param(key.step_slug),
         param(key.task_index),
+        param(attempts_count),
         param(error_message),
-    ])
+    ];
+    Ok(UPDATE.row(&params)?.and_then(|record| record.keep(1)))
 }
 
-/// Fails a task; `output` is what it returned, when that is what was wrong.
-pub fn fail(key: TaskKey, error_message: Option<&str>, output: Option<Jsonb>) -> Result<(), Error> {
+/// Fails a started task; `output` is what it returned, when that is what was wrong. Its row, or none when it is not
+/// started.
+pub fn fail(
+    key: TaskKey,
+    error_message: Option<&str>,
+    output: Option<Jsonb>,
+) -> Result<Option<Row>, Error> {
     static UPDATE: Statement = Statement::new(
         "update pgflow.step_tasks t
          set status = 'failed', error_message = $4, output = $5,
              failed_at = greatest(clock_timestamp(), t.started_at, t.queued_at)
-         where t.run_id = $1 and t.step_slug = $2 and t.task_index = $3",
+         where t.run_id = $1 and t.step_slug = $2 and t.task_index = $3 and t.status = 'started'
+         returning t",
     );
-    UPDATE.run(&[
+    let params = [
         param(key.run_id),
         param(key.step_slug),
         param(key.task_index),
         param(error_message),
         param(output),
-    ])
+    ];
+    Ok(UPDATE.row(&params)?.and_then(|record| record.keep(1)))
 }
 
 /// Ends the unfinished tasks of a run, or of some of its steps, without a result; returns their messages.
@@ -332,7 +360,7 @@ pub fn end_unfinished(
 }
 
 /// Locks the unfinished tasks of a flow against claims and recovery.
-pub fn lock_unfinished(flow_slug: &str) -> Result<(), Error> {
+pub fn lock_unfinished_of_flow(flow_slug: &str) -> Result<(), Error> {
     static LOCK: Statement = Statement::new(
         "select from pgflow.step_tasks t
          where t.flow_slug = $1 and t.status in ('queued', 'started')

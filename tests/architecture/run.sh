@@ -13,13 +13,14 @@ check() {
   else
     failed=$((failed + 1))
     echo "FAILED  $1"
-    sed 's/^/          /' <<<"$2"
+    while read -r line; do echo "          $line"; done <<<"$2"
   fi
 }
 
 # The code of every source file as `file:line: text`, without comments and without test modules.
 code() {
-  find src -name '*.rs' | sort | xargs awk '
+  # shellcheck disable=SC2016 # awk's own $
+  find src -name '*.rs' -print0 | sort -z | xargs -0 awk '
     FNR == 1 { in_test = 0 }
     /^#\[cfg\((any\()?test/ { in_test = 1 }
     in_test { if (/^}/ || /^(pub )?mod .*;$/) in_test = 0; next }
@@ -36,7 +37,7 @@ outside() {
 upward() {
   awk '
     BEGIN {
-      split("api=4 engine=3 rules=2 store=2 queue=2 events=2 db=1 error=1 model=1 datum=1", pairs, " ")
+      split("api=4 engine=3 rules=2 store=2 queue=2 events=2 cron=2 http=2 db=1 error=1 model=1 datum=1", pairs, " ")
       for (i in pairs) { split(pairs[i], pair, "="); rank[pair[1]] = pair[2] }
     }
     {
@@ -64,10 +65,12 @@ check 'the check sees the source: code and SQL functions are found' \
   "$([ -n "$code" ] && [ "$named" -gt 0 ] || echo "code: ${#code} characters, functions: $named")"
 check 'only src/queue.rs names pgmq.' "$(outside src/queue.rs 'pgmq\.')"
 check 'only src/events.rs names realtime.' "$(outside src/events.rs 'realtime\.')"
+check 'only src/cron.rs names cron.' "$(outside src/cron.rs '\bcron\.')"
+check 'only src/http.rs names net. and vault.' "$(outside src/http.rs '\b(net|vault)\.')"
 check 'only src/db.rs names SPI' "$(outside src/db.rs '(SPI_|Spi::|pgrx::spi)')"
-check 'imports never go upward: api, engine, {rules store queue events}, {db error model datum}' "$(upward)"
+check 'imports never go upward: api, engine, {rules store queue events cron http}, {db error model datum}' "$(upward)"
 check 'modules reach each other through crate::, not super::super' "$(grep 'super::super' <<<"$code" || true)"
-check 'rules decide without a database' "$(grep -E '^src/rules/.*crate::(db|store|queue|events|datum)' <<<"$code" || true)"
+check 'rules decide without a database' "$(grep -E '^src/rules/.*crate::(db|store|queue|events|cron|http|datum)' <<<"$code" || true)"
 check 'no unwrap, expect or panic outside tests' \
   "$(grep -E '\.(unwrap|expect)\(|\b(panic|todo|unimplemented|unreachable)!' <<<"$code" || true)"
 check 'every function in sql/functions_*.sql has a comment' "$(uncommented)"

@@ -142,7 +142,10 @@ mod tests {
 
     #[pg_test]
     fn null_options_of_a_step_stay_null() {
-        flow("f", &["'a', null, null, null, null, null, null, null, null"]);
+        flow(
+            "f",
+            &["'a', null, null, null, null, null, null, null, null"],
+        );
         assert_eq!(
             of(
                 "a",
@@ -155,14 +158,18 @@ mod tests {
 
     #[pg_test]
     fn no_attempts_and_no_delays_are_valid_options_of_a_step() {
-        flow("f", &["'a', max_attempts => 0, base_delay => 0, timeout => 1, start_delay => 0"]);
+        flow(
+            "f",
+            &["'a', max_attempts => 0, base_delay => 0, timeout => 1, start_delay => 0"],
+        );
         assert_eq!(rows(STEPS), ["a"]);
     }
 
     #[pg_test]
     fn add_step_returns_the_stored_row() {
         flow("f", &["'a'"]);
-        let returned = text("select to_jsonb(s) from pgflow.add_step('f', 'b', array['a'], 1, 2, 3, 4) s");
+        let returned =
+            text("select to_jsonb(s) from pgflow.add_step('f', 'b', array['a'], 1, 2, 3, 4) s");
         assert_eq!(returned, of("b", "to_jsonb(steps)"));
     }
 
@@ -199,14 +206,21 @@ mod tests {
 
     #[pg_test]
     fn a_map_step_may_have_no_dependency_or_one() {
-        flow("f", &["'a', step_type => 'map'", "'b', array['a'], step_type => 'map'"]);
+        flow(
+            "f",
+            &[
+                "'a', step_type => 'map'",
+                "'b', array['a'], step_type => 'map'",
+            ],
+        );
         assert_eq!(rows(STEPS), ["a", "b"]);
     }
 
     #[pg_test]
     fn a_map_step_with_two_dependencies_is_refused() {
         flow("f", &["'a'", "'b'"]);
-        let refusal = failure("select pgflow.add_step('f', 'c', array['a', 'b'], step_type => 'map')");
+        let refusal =
+            failure("select pgflow.add_step('f', 'c', array['a', 'b'], step_type => 'map')");
         assert_eq!(refusal.code, "22023");
         assert!(refusal.message.contains("\"c\""), "{refusal:?}");
         assert_eq!(rows(STEPS), ["a", "b"]);
@@ -301,8 +315,14 @@ mod tests {
     #[pg_test]
     fn add_step_refuses_a_pattern_that_is_no_object() {
         for pattern in ["[]", "1", "\"a\"", "true", "null"] {
-            refused(&format!("'f', 'b', required_input_pattern => '{pattern}'"), "23514");
-            refused(&format!("'f', 'b', forbidden_input_pattern => '{pattern}'"), "23514");
+            refused(
+                &format!("'f', 'b', required_input_pattern => '{pattern}'"),
+                "23514",
+            );
+            refused(
+                &format!("'f', 'b', forbidden_input_pattern => '{pattern}'"),
+                "23514",
+            );
         }
     }
 }

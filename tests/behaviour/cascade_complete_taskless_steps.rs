@@ -75,11 +75,9 @@ mod tests {
     }
 
     #[pg_test]
-    fn a_step_with_tasks_after_a_taskless_step_is_left_to_be_started() {
-        let id = run_with_taskless_step(&[
-            "'b', array['a'], step_type => 'map'",
-            "'c', array['b']",
-        ]);
+    fn a_step_with_tasks_after_a_taskless_one_is_left_to_be_started() {
+        let id =
+            run_with_taskless_step(&["'b', array['a'], step_type => 'map'", "'c', array['b']"]);
         assert_eq!(cascade(id), "1");
         assert_eq!(of_step(id, "c", "status || remaining_deps"), "created0");
         assert_eq!(messages("f"), "1/0");
@@ -99,7 +97,13 @@ mod tests {
 
     #[pg_test]
     fn a_taskless_step_of_a_failed_run_is_left_as_it_is() {
-        flow("f", &["'a', max_attempts => 1", "'b', array['a'], step_type => 'map'"]);
+        flow(
+            "f",
+            &[
+                "'a', max_attempts => 1",
+                "'b', array['a'], step_type => 'map'",
+            ],
+        );
         let id = start("f", "{}");
         claim("f");
         fail(id, "a", 0, "x");

@@ -123,10 +123,7 @@ mod tests {
         let failure = failure("select pgflow.create_flow('takeN')");
         assert_eq!(failure.code, "23505");
         assert!(failure.detail.contains("\"Taken\""), "{failure:?}");
-        assert!(
-            failure.hint.contains("pgmq.drop_queue('Taken')"),
-            "{failure:?}"
-        );
+        assert!(failure.hint.contains("drop_queue('Taken')"), "{failure:?}");
         assert_eq!(rows(FLOWS), NONE);
         assert_eq!(rows(QUEUES), ["Taken"]);
     }

@@ -99,7 +99,10 @@ mod tests {
     fn a_run_without_a_completed_leaf_has_a_null_output() {
         flow(
             "f",
-            &["'a'", "'b', array['a'], required_input_pattern => '{\"a\": 2}'"],
+            &[
+                "'a'",
+                "'b', array['a'], required_input_pattern => '{\"a\": 2}'",
+            ],
         );
         let id = start("f", "{}");
         claim("f");

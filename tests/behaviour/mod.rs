@@ -3,4 +3,29 @@
 
 mod support;
 
+mod add_step;
+mod archive_task_message;
+mod calculate_retry_delay;
+mod cascade_complete_taskless_steps;
+mod cascade_force_skip_steps;
+mod cascade_resolve_conditions;
+mod catalog;
+mod complete_task;
+mod conditions;
 mod create_flow;
+mod events;
+mod exhausted;
+mod fail_task;
+mod late_callbacks;
+mod maybe_complete_run;
+mod poll_for_tasks;
+mod queue_identity;
+mod run_with_states;
+mod set_vt_batch;
+mod start_flow;
+mod start_ready_steps;
+mod start_tasks;
+mod task_inputs;
+mod type_violation;
+mod validators;
+mod values;

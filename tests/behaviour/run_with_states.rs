@@ -154,7 +154,11 @@ mod tests {
             "select pgflow.set_vt_batch('f', '{1}', '{1}')".into(),
         ] {
             let quoted = call.replace('\'', "''");
-            assert_eq!(text(&format!("select pg_temp.code('{quoted}')")), "42501", "{call}");
+            assert_eq!(
+                text(&format!("select pg_temp.code('{quoted}')")),
+                "42501",
+                "{call}"
+            );
         }
         run("reset role");
     }

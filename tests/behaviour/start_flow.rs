@@ -76,7 +76,11 @@ mod tests {
     fn initial_tasks_are_1_the_array_s_length_or_not_yet_known() {
         flow(
             "f",
-            &[MAP, "'s', array['m']", "'d', array['s'], step_type => 'map'"],
+            &[
+                MAP,
+                "'s', array['m']",
+                "'d', array['s'], step_type => 'map'",
+            ],
         );
         let id = start("f", "[7, 8, 9]");
         assert_eq!(of_step(id, "m", "initial_tasks"), "3");
@@ -90,7 +94,11 @@ mod tests {
         flow("f", &[MAP]);
         let id = start("f", "[7, 8, 9]");
         assert_eq!(
-            of_step(id, "m", "remaining_tasks || ' ' || (started_at >= created_at)"),
+            of_step(
+                id,
+                "m",
+                "remaining_tasks || ' ' || (started_at >= created_at)"
+            ),
             "3 true"
         );
         invariants_hold();
@@ -173,7 +181,10 @@ mod tests {
 
     #[pg_test]
     fn a_start_delay_hides_the_messages_of_its_step_only() {
-        flow("f", &["'a', start_delay => 100", "'b'", "'c', start_delay => 200"]);
+        flow(
+            "f",
+            &["'a', start_delay => 100", "'b'", "'c', start_delay => 200"],
+        );
         let id = start("f", "{}");
         let delay = |step| visible_in("f", of_task(id, step, 0, "message_id").parse().unwrap());
         assert_eq!(delay("a"), 100);
@@ -300,10 +311,7 @@ mod tests {
     fn start_flow_without_a_queue_fails_and_creates_none() {
         flow("f", &["'a'"]);
         run("select pgmq.drop_queue('f')");
-        assert_eq!(
-            failure("select pgflow.start_flow('f', '{}')").code,
-            "42P01"
-        );
+        assert_eq!(failure("select pgflow.start_flow('f', '{}')").code, "42P01");
         assert_eq!(rows("select queue_name from pgmq.list_queues()"), NONE);
         assert_eq!(text("select count(*) from pgflow.runs"), "0");
     }
@@ -369,7 +377,7 @@ mod tests {
     }
 
     #[pg_test]
-    fn a_step_that_also_waits_for_a_task_waits_on_after_an_empty_map() {
+    fn a_step_that_also_waits_for_a_task_waits_after_an_empty_map() {
         flow("f", &[MAP, "'a'", "'s', array['m', 'a']"]);
         let id = start("f", "[]");
         assert_eq!(steps(id), ["m:completed", "a:started", "s:created"]);
@@ -380,8 +388,10 @@ mod tests {
     #[pg_test]
     fn a_chain_of_500_empty_maps_completes_at_once() {
         flow("f", &["'s0', step_type => 'map'"]);
-        run("select pgflow.add_step('f', 's' || i, array['s' || i - 1], step_type => 'map')
-             from generate_series(1, 499) as i");
+        run(
+            "select pgflow.add_step('f', 's' || i, array['s' || i - 1], step_type => 'map')
+             from generate_series(1, 499) as i",
+        );
         let id = start("f", "[]");
         assert_eq!(outcome(id), "completed {\"s499\": []}");
         invariants_hold();

@@ -24,7 +24,9 @@ mod tests {
         for good in ["a", "Z", "_", "a1", "camelCase", "snake_case", "__9"] {
             assert!(valid_slug(good), "{good}");
         }
-        for bad in ["", "a-b", "a.b", "a b", " a", "a ", "a\n", "a$", "a'b", "a;b"] {
+        for bad in [
+            "", "a-b", "a.b", "a b", " a", "a ", "a\n", "a$", "a'b", "a;b",
+        ] {
             assert!(!valid_slug(bad), "{bad:?}");
         }
     }

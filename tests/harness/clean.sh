@@ -3,6 +3,6 @@
 # project's folder is deleted.
 . "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 
-"$project/tests/harness/server.sh" drop-all
+"$project/tests/harness/server.sh" stop-all
 [ "$base" = "$project/.build" ] || rm -rf "$base" "$project/.build/base"
 [ "${1:-}" = outside ] || rm -rf "$project/.build" "$project/target" "$project"/tests/clients/node_modules

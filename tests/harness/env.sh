@@ -48,9 +48,26 @@ elif id "$server_user" >/dev/null 2>&1 && ! project_can_hold_servers; then
 fi
 
 # Nothing of the caller's own PostgreSQL settings may leak in, and a backtrace would add DETAIL to errors.
-for variable in ${!PG*}; do unset "$variable"; done
+for variable in ${!PG*}; do
+  [[ $variable = PGFLOW_* ]] || unset "$variable"
+done
 unset variable RUST_BACKTRACE
 export PGRX_HOME=$base/pgrx
 export PG_CONFIG=$base/pg15${system_pg_config#/usr}
 export PATH=$tools/bin:${PG_CONFIG%/*}:$PATH
 export USER=${USER:-$(id -un)}
+
+# A folder that belongs to the server's user and that only that user and root can enter.
+private_folder() {
+  if [ "$(id -un)" = "$server_user" ]; then mkdir -m 700 "$1"; else install -d -m 700 -o "$server_user" "$1"; fi
+}
+
+# A fresh server for a test script, gone when the script ends. libpq's variables lead to it.
+test_server() {
+  local server=$project/tests/harness/server.sh
+  "$server" drop "$1"
+  # shellcheck disable=SC2064 # expanded now, on purpose
+  trap "'$server' drop '$1'" EXIT
+  "$server" start "$1" fsync=off
+  export PGHOST=$base/$1 PGPORT=5432 PGUSER=postgres PGDATABASE=postgres
+}

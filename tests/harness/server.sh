@@ -5,7 +5,7 @@
 #   server.sh start NAME [SETTING=VALUE ...]   starts it, creating it first where needed; no-op when it runs
 #   server.sh stop NAME                        stops it, keeping its data
 #   server.sh drop NAME                        stops it and deletes its data
-#   server.sh drop-all                         the same for every server of this project
+#   server.sh stop-all                         stops every server of this project, also those of pgrx
 #   server.sh url NAME [DATABASE]              prints its connection string
 #   server.sh psql NAME [ARGUMENT ...]         opens psql
 . "$(dirname "${BASH_SOURCE[0]}")/env.sh"
@@ -14,7 +14,7 @@ usage() { sed -n 's/^#   //p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 
 command=${1:-}
 name=${2:-}
-[[ $command = drop-all || $name =~ ^[a-z0-9_-]{1,16}$ ]] || usage
+[[ $command = stop-all || $name =~ ^[a-z0-9_-]{1,16}$ ]] || usage
 folder=$base/$name
 data=$folder/data
 
@@ -26,8 +26,7 @@ server_pid() {
 }
 
 create() {
-  if [ "$(id -un)" = "$server_user" ]; then mkdir -m 700 "$folder"
-  else install -d -m 700 -o "$server_user" "$folder"; fi
+  private_folder "$folder"
   as_server initdb --pgdata "$data" --username postgres --auth-local trust --auth-host scram-sha-256 \
     --encoding UTF8 --locale C.UTF-8 --no-instructions >/dev/null
   as_server tee -a "$data/postgresql.conf" >/dev/null <<CONF
@@ -64,10 +63,10 @@ case $command in
   start) start "${@:3}" ;;
   stop) stop ;;
   drop) drop ;;
-  drop-all)
-    for data in "$base"/*/data; do
-      folder=${data%/data}
-      drop
+  stop-all)
+    for data in "$base"/*/*/postmaster.pid; do
+      data=${data%/postmaster.pid}
+      stop
     done
     ;;
   url) printf 'postgresql://postgres@/%s?host=%s\n' "${3:-postgres}" "$folder" ;;

@@ -18,8 +18,7 @@ remove_servers() {
 }
 remove_servers
 trap remove_servers EXIT
-if [ "$(id -un)" = "$server_user" ]; then mkdir -m 700 "$server"
-else install -d -m 700 -o "$server_user" "$server"; fi
+private_folder "$server"
 
 # A test's server has one database, and some tests count what is in it: one at a time.
 export RUST_TEST_THREADS=1
@@ -27,5 +26,5 @@ status=0
 cargo pgrx test pg15 "${options[@]}" "$@" 2>&1 | tee "$project/.build/unit.log" || status=$?
 
 awk '/^test result:/ { passed += $4; failed += $6 }
-  END { printf "unit: %d passed, %d failed\n", passed, failed }' "$project/.build/unit.log"
+  END { printf "%d passed, %d failed\n", passed, failed }' "$project/.build/unit.log"
 exit "$status"

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Runs the JavaScript tests with the driver that package-lock.json names.
+. "$(dirname "${BASH_SOURCE[0]}")/../harness/env.sh"
+cd "$project/tests/clients"
+if [ package-lock.json -nt node_modules/.package-lock.json ]; then
+  say "downloading the driver"
+  npm ci --silent --no-audit --no-fund
+fi
+test_server clients
+
+log=$project/.build/node.log
+status=0
+timeout 600 node --test --test-reporter=spec ./*.test.mjs | tee "$log" || status=$?
+
+count() { sed -n "s/^ℹ $1 \([0-9]*\)$/\1/p" "$log"; }
+passed=$(count pass) failed=$(count fail) cancelled=$(count cancelled)
+echo "${passed:-0} passed, $((${failed:-0} + ${cancelled:-0})) failed"
+exit "$status"

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Runs every test layer and ends with one line that sums them up. A layer is a script that ends with the line
+# `N passed, N failed`; one that breaks off, or that ran nothing, counts as a failure of its own.
+. "$(dirname "${BASH_SOURCE[0]}")/env.sh"
+cd "$project"
+
+passed=0 failed=0
+
+layer() { # NAME SCRIPT WHAT
+  local status=0 ok=0 not_ok=0 sum='^[0-9]+ passed, [0-9]+ failed$' log=$project/.build/$1.log
+  say "$1: $3"
+  SECONDS=0
+  "$2" 2>&1 | tee "$log" | sed -uE "s/$sum/$1: &/" || status=$?
+  read -r ok not_ok < <(grep -E "$sum" "$log" | tail -n 1 | tr -dc '0-9 ') || true
+  passed=$((passed + ok))
+  failed=$((failed + not_ok))
+  if [ $((ok + not_ok)) -eq 0 ]; then
+    failed=$((failed + 1))
+    say "$1: FAILED, it ran no test"
+  elif [ "$status" -ne 0 ] && [ "$not_ok" -eq 0 ]; then
+    failed=$((failed + 1))
+    say "$1: FAILED, it ended with status $status"
+  fi
+  say "$1: $SECONDS seconds"
+}
+
+layer architecture tests/architecture/run.sh "rules of the source tree"
+layer unit tests/harness/unit.sh "Rust tests; compiling takes a few minutes the first time"
+if tests/harness/install.sh; then
+  layer isolation tests/isolation/run.sh "interleavings of concurrent sessions"
+  layer clients tests/clients/run.sh "the JavaScript client"
+  layer dump tests/dump/run.sh "pg_dump and restore"
+else
+  failed=$((failed + 1))
+  say "FAILED: without the extension the other layers cannot run"
+fi
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
