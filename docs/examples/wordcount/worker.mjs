@@ -45,7 +45,7 @@ while (!stopping) {
 }
 
 clearInterval(heart)
-await sql`select pgflow.mark_worker_stopped(${id})`
+await sql`select pgflow.mark_worker_stopped(${id})`.catch((error) => log(`stopped without a word: ${error.message}`))
 await sql.end()
 
 // Message ids are 64-bit integers, too large for a JavaScript number: they stay strings from here to the claim.
