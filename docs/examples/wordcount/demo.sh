@@ -38,14 +38,18 @@ sql -f flow.sql >/dev/null
 
 if [ ! node_modules/.package-lock.json -nt package-lock.json ]; then
   say "installing the npm package postgres"
-  npm ci --silent --no-audit --no-fund
+  npm ci --loglevel=error --no-audit --no-fund
 fi
 
 workers=()
 stop_workers() {
   trap - EXIT
-  kill "${workers[@]}" 2>/dev/null || true # SIGTERM: each finishes what it has claimed
-  wait
+  kill "${workers[@]}" 2>/dev/null || true # SIGTERM: each finishes what it has claimed, within the 5 s of a timeout
+  for _ in {1..100}; do
+    kill -0 "${workers[@]}" 2>/dev/null || return 0
+    sleep 0.1
+  done
+  kill -KILL "${workers[@]}"
 }
 trap stop_workers EXIT
 trap 'exit 130' INT

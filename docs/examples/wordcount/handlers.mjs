@@ -79,7 +79,7 @@ async function failFirstAttempt({ run_id, step_slug, task_index }, sql) {
   const [{ attempts_count }] = await sql`
     select attempts_count from pgflow.step_tasks
     where run_id = ${run_id} and step_slug = ${step_slug} and task_index = ${task_index}`
-  if (attempts_count === 1) throw new Error('fails on purpose, to show a retry')
+  if (attempts_count === 1) throw new Error('fails on purpose')
 }
 
 const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0)

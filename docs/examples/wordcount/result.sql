@@ -14,7 +14,7 @@ cross join jsonb_to_recordset(output -> 'report')
 where run_id = :'run'
 order by rank;
 
-\pset title 'The workers: tasks completed, and how many of them while another worker had one too'
+\pset title 'The workers, with the tasks that overlapped those of another worker'
 select function_name as worker, count(*) as tasks,
   count(*) filter (where exists (
     select from pgflow.step_tasks as other
