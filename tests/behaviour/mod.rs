@@ -11,6 +11,7 @@ mod cascade_force_skip_steps;
 mod cascade_resolve_conditions;
 mod catalog;
 mod complete_task;
+mod composition;
 mod conditions;
 mod create_flow;
 mod events;

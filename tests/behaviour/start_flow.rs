@@ -386,6 +386,31 @@ mod tests {
     }
 
     #[pg_test]
+    fn two_empty_maps_release_their_common_dependent_once() {
+        flow("f", &[MAP, "'n', step_type => 'map'", "'s', array['m', 'n']"]);
+        let id = start("f", "[]");
+        assert_eq!(steps(id), ["m:completed", "n:completed", "s:started"]);
+        assert_eq!(claim("f"), ["s[0] {\"m\": [], \"n\": []}"]);
+        invariants_hold();
+    }
+
+    #[pg_test]
+    fn a_skip_and_an_empty_map_release_their_common_dependent_once() {
+        flow(
+            "f",
+            &[
+                "'a', required_input_pattern => '{\"x\": 1}'",
+                MAP,
+                "'s', array['a', 'm']",
+            ],
+        );
+        let id = start("f", "[]");
+        assert_eq!(steps(id), ["a:skipped", "m:completed", "s:started"]);
+        assert_eq!(claim("f"), ["s[0] {\"m\": []}"]);
+        invariants_hold();
+    }
+
+    #[pg_test]
     fn a_chain_of_500_empty_maps_completes_at_once() {
         flow("f", &["'s0', step_type => 'map'"]);
         run(

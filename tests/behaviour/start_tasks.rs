@@ -326,6 +326,22 @@ mod tests {
     }
 
     #[pg_test]
+    fn a_warning_holds_no_message_body() {
+        flow("f", &["'a'"]);
+        flow("g", &["'x'"]);
+        route("g", "x", "f");
+        start("g", "{}");
+        run("select pgmq.send('f', '{\"secret\": 1}')");
+        let warnings = logged_whole(|| assert_eq!(claimed("'f', '{1, 2}', null"), "0"));
+        assert_eq!(warnings.len(), 2);
+        for warning in warnings {
+            assert!(!warning.contains("secret"), "{warning}");
+            assert!(!warning.contains("step_slug"), "{warning}");
+        }
+        invariants_hold();
+    }
+
+    #[pg_test]
     fn a_message_body_does_not_authorize_a_claim() {
         flow("f", &["'a'"]);
         let id = start("f", "{}");

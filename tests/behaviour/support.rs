@@ -78,16 +78,30 @@ thread_local! {
     static LOGGED: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs `work`; the texts of the WARNINGs and NOTICEs that it raised, as `WARNING: text`.
+/// Runs `work`; the WARNINGs and NOTICEs that it raised, as `WARNING: text`.
 pub fn logged(work: impl FnOnce()) -> Vec<String> {
+    logged_whole(work)
+        .iter()
+        .map(|report| report.lines().next().unwrap_or_default().to_string())
+        .collect()
+}
+
+/// As `logged`, with everything else that the reports say on further lines.
+pub fn logged_whole(work: impl FnOnce()) -> Vec<String> {
     unsafe extern "C-unwind" fn keep(report: *mut pg_sys::ErrorData) {
-        let level = match unsafe { (*report).elevel } as u32 {
+        // SAFETY: PostgreSQL calls the hook with a report whose texts are C strings or null.
+        let report = unsafe { &*report };
+        let level = match report.elevel as u32 {
             pg_sys::WARNING => "WARNING",
             pg_sys::NOTICE => "NOTICE",
             _ => return,
         };
-        let message = unsafe { CStr::from_ptr((*report).message) }.to_string_lossy();
-        LOGGED.with_borrow_mut(|logged| logged.push(format!("{level}: {message}")));
+        let texts = [report.message, report.detail, report.hint, report.context]
+            .into_iter()
+            .filter(|text| !text.is_null())
+            .map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+            .collect::<Vec<_>>();
+        LOGGED.with_borrow_mut(|logged| logged.push(format!("{level}: {}", texts.join("\n"))));
     }
     run("set local log_min_messages = 'notice'");
     LOGGED.with_borrow_mut(Vec::clear);

@@ -245,4 +245,37 @@ mod tests {
         );
         invariants_hold();
     }
+
+    #[pg_test]
+    fn values_from_a_table_pass_however_they_are_stored() {
+        flow("f", &["'a'", "'m', array['a'], step_type => 'map'"]);
+        run("create temp table v (kind text, j jsonb);
+             alter table v alter column j set storage extended;
+             insert into v values
+               ('short', '[1.10]'),
+               ('compressed', (select jsonb_agg(repeat('x', 1000)) from generate_series(1, 100))),
+               ('external', (select jsonb_agg(md5(i::text)) from generate_series(1, 1000) i))");
+        for kind in ["short", "compressed", "external"] {
+            run(&format!("select pgflow.start_flow('f', j) from v where kind = '{kind}'"));
+            let id: pgrx::Uuid = one("select run_id from pgflow.runs where status = 'started'");
+            claim("f");
+            run(&format!(
+                "select pgflow.complete_task('{id}', 'a', 0, j) from v where kind = '{kind}'"
+            ));
+            run("select pgflow.start_tasks('f', array(select msg_id from pgmq.read('f', 30, 1000)), null)");
+            run(&format!(
+                "select pgflow.complete_task('{id}', 'm', i::integer - 1, e)
+                 from v, jsonb_array_elements(j) with ordinality as k (e, i) where kind = '{kind}'"
+            ));
+            assert_eq!(
+                text(&format!(
+                    "select output -> 'm' = j and input = j from pgflow.runs, v
+                     where run_id = '{id}' and kind = '{kind}'"
+                )),
+                "true",
+                "{kind}"
+            );
+        }
+        invariants_hold();
+    }
 }

@@ -56,7 +56,11 @@ test('a diamond', async () => {
 })
 
 test('a map of 1000 tasks, each executed once, shared by the workers', async () => {
-  await defineFlow(sql, 'wide', [{ slug: 'list' }, { slug: 'square', deps: ['list'], type: 'map' }, { slug: 'sum', deps: ['square'] }])
+  await defineFlow(sql, 'wide', [
+    { slug: 'list' },
+    { slug: 'square', deps: ['list'], type: 'map' },
+    { slug: 'sum', deps: ['square'] },
+  ])
   const { ended, tasks, executed } = await run('wide', {}, {
     list: () => Array.from({ length: 1000 }, (_, i) => i),
     square: (n) => n * n,
@@ -81,7 +85,11 @@ test('a map over large elements gives each task its own', async () => {
 })
 
 test('a map over an empty array needs no worker for its own step', async () => {
-  await defineFlow(sql, 'empty', [{ slug: 'each', type: 'map' }, { slug: 'again', deps: ['each'], type: 'map' }, { slug: 'last', deps: ['again'] }])
+  await defineFlow(sql, 'empty', [
+    { slug: 'each', type: 'map' },
+    { slug: 'again', deps: ['each'], type: 'map' },
+    { slug: 'last', deps: ['again'] },
+  ])
   const { ended, tasks } = await run('empty', [], { last: (input) => input })
   assert.deepEqual(ended.output, { last: { again: [] } })
   assert.deepEqual(tasks.map((task) => task.step_slug), ['last'])
