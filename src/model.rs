@@ -55,6 +55,21 @@ pub struct TaskKey<'a> {
     pub task_index: i32,
 }
 
+impl<'a> TaskKey<'a> {
+    /// The key that three arguments name; none when one of them is NULL.
+    pub fn new(
+        run_id: Option<Uuid>,
+        step_slug: Option<&'a str>,
+        task_index: Option<i32>,
+    ) -> Option<Self> {
+        Some(Self {
+            run_id: run_id?,
+            step_slug: step_slug?,
+            task_index: task_index?,
+        })
+    }
+}
+
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident, $what:literal: $($variant:ident = $word:literal),+ $(,)?) => {
         $(#[$doc])*

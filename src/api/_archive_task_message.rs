@@ -17,16 +17,10 @@ fn _archive_task_message(
     p_step_slug: Option<&str>,
     p_task_index: Option<i32>,
 ) -> Result<(), ErrorReport> {
-    let (Some(run_id), Some(step_slug), Some(task_index)) = (p_run_id, p_step_slug, p_task_index)
-    else {
+    let Some(key) = TaskKey::new(p_run_id, p_step_slug, p_task_index) else {
         return Ok(());
     };
     Ok(db::connect(|| {
-        let message = step_tasks::message_of(TaskKey {
-            run_id,
-            step_slug,
-            task_index,
-        })?;
-        queue::archive(message.into_iter().collect())
+        queue::archive(step_tasks::message_of(key)?.into_iter().collect())
     })?)
 }

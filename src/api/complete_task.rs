@@ -6,12 +6,10 @@ use pgrx::Uuid;
 
 use crate::datum::{AtMostOneRow, Jsonb, Row};
 use crate::db;
-use crate::engine::{advance, failure, RunUpdate};
+use crate::engine::{advance, failure, report, RunUpdate};
 use crate::error::Error;
 use crate::events;
 use crate::model::{StepType, TaskKey};
-use crate::queue;
-use crate::rules::callback::is_late;
 use crate::store::step_states;
 use crate::store::step_tasks::{self, ReportedTask};
 
@@ -28,28 +26,14 @@ fn complete_task(
     task_index: Option<i32>,
     output: Option<Jsonb>,
 ) -> Result<AtMostOneRow, ErrorReport> {
-    let (Some(run_id), Some(step_slug), Some(task_index)) = (run_id, step_slug, task_index) else {
+    let Some(key) = TaskKey::new(run_id, step_slug, task_index) else {
         return Ok(AtMostOneRow(None));
     };
-    let key = TaskKey {
-        run_id,
-        step_slug,
-        task_index,
+    let accept = |task: ReportedTask| match violated_map_step(key, &task, output)? {
+        Some(map_step) => violate_type(key, task, output, &map_step),
+        None => complete(key, task, output),
     };
-    Ok(AtMostOneRow(db::connect(|| {
-        let Some(task) = step_tasks::lock_for_report(key)? else {
-            return Ok(None);
-        };
-        let changed = if is_late(task.run.status, task.step_status) {
-            queue::archive(task.message.into_iter().collect())?;
-            None
-        } else if let Some(map_step) = violated_map_step(key, &task, output)? {
-            violate_type(key, task, output, &map_step)?
-        } else {
-            complete(key, task, output)?
-        };
-        changed.map_or_else(|| step_tasks::row(key), |row| Ok(Some(row)))
-    })?))
+    Ok(AtMostOneRow(db::connect(|| report::take(key, accept))?))
 }
 
 fn complete(key: TaskKey, task: ReportedTask, output: Option<Jsonb>) -> Result<Option<Row>, Error> {

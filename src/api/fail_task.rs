@@ -6,11 +6,10 @@ use pgrx::Uuid;
 
 use crate::datum::{AtMostOneRow, Row};
 use crate::db;
-use crate::engine::{advance, failure, skip, RunUpdate};
+use crate::engine::{advance, failure, report, skip, RunUpdate};
 use crate::error::Error;
 use crate::model::{Mode, TaskKey};
 use crate::queue;
-use crate::rules::callback::is_late;
 use crate::rules::retry;
 use crate::store::step_states;
 use crate::store::step_tasks::{self, ReportedTask};
@@ -28,28 +27,17 @@ fn fail_task(
     task_index: Option<i32>,
     error_message: Option<&str>,
 ) -> Result<AtMostOneRow, ErrorReport> {
-    let (Some(run_id), Some(step_slug), Some(task_index)) = (run_id, step_slug, task_index) else {
+    let Some(key) = TaskKey::new(run_id, step_slug, task_index) else {
         return Ok(AtMostOneRow(None));
     };
-    let key = TaskKey {
-        run_id,
-        step_slug,
-        task_index,
-    };
-    Ok(AtMostOneRow(db::connect(|| {
-        let Some(task) = step_tasks::lock_for_report(key)? else {
-            return Ok(None);
-        };
-        let changed = if is_late(task.run.status, task.step_status) {
-            queue::archive(task.message.into_iter().collect())?;
-            None
-        } else if task.attempts_count < task.max_attempts {
-            try_again(key, task, error_message)?
+    let accept = |task: ReportedTask| {
+        if task.attempts_count < task.max_attempts {
+            try_again(key, task, error_message)
         } else {
-            give_up(key, task, error_message)?
-        };
-        changed.map_or_else(|| step_tasks::row(key), |row| Ok(Some(row)))
-    })?))
+            give_up(key, task, error_message)
+        }
+    };
+    Ok(AtMostOneRow(db::connect(|| report::take(key, accept))?))
 }
 
 fn try_again(

@@ -23,6 +23,7 @@ pub mod advance;
 pub mod compile;
 pub mod definition;
 pub mod failure;
+pub mod report;
 pub mod skip;
 pub mod start;
 

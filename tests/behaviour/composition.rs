@@ -91,7 +91,10 @@ mod tests {
                  end loop;
                end loop;
              end $$");
-        assert_eq!(text("select output from pgflow.runs"), "{\"m\": [10, 20, 30]}");
+        assert_eq!(
+            text("select output from pgflow.runs"),
+            "{\"m\": [10, 20, 30]}"
+        );
         invariants_hold();
     }
 
@@ -126,7 +129,9 @@ mod tests {
         let id = start("f", "{}");
         run("set local transaction_read_only = on");
         assert_eq!(
-            text(&format!("select pgflow.get_run_with_states('{id}') #>> '{{run,status}}'")),
+            text(&format!(
+                "select pgflow.get_run_with_states('{id}') #>> '{{run,status}}'"
+            )),
             "started"
         );
     }

@@ -387,7 +387,10 @@ mod tests {
 
     #[pg_test]
     fn two_empty_maps_release_their_common_dependent_once() {
-        flow("f", &[MAP, "'n', step_type => 'map'", "'s', array['m', 'n']"]);
+        flow(
+            "f",
+            &[MAP, "'n', step_type => 'map'", "'s', array['m', 'n']"],
+        );
         let id = start("f", "[]");
         assert_eq!(steps(id), ["m:completed", "n:completed", "s:started"]);
         assert_eq!(claim("f"), ["s[0] {\"m\": [], \"n\": []}"]);

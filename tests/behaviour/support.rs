@@ -99,7 +99,11 @@ pub fn logged_whole(work: impl FnOnce()) -> Vec<String> {
         let texts = [report.message, report.detail, report.hint, report.context]
             .into_iter()
             .filter(|text| !text.is_null())
-            .map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+            .map(|text| {
+                unsafe { CStr::from_ptr(text) }
+                    .to_string_lossy()
+                    .into_owned()
+            })
             .collect::<Vec<_>>();
         LOGGED.with_borrow_mut(|logged| logged.push(format!("{level}: {}", texts.join("\n"))));
     }

@@ -256,7 +256,9 @@ mod tests {
                ('compressed', (select jsonb_agg(repeat('x', 1000)) from generate_series(1, 100))),
                ('external', (select jsonb_agg(md5(i::text)) from generate_series(1, 1000) i))");
         for kind in ["short", "compressed", "external"] {
-            run(&format!("select pgflow.start_flow('f', j) from v where kind = '{kind}'"));
+            run(&format!(
+                "select pgflow.start_flow('f', j) from v where kind = '{kind}'"
+            ));
             let id: pgrx::Uuid = one("select run_id from pgflow.runs where status = 'started'");
             claim("f");
             run(&format!(
