@@ -4,7 +4,7 @@ SHELL := /bin/bash
 harness := tests/harness
 .DEFAULT_GOAL := help
 .PHONY: help setup build install-dev demo demo-stop lint clean
-.PHONY: test test-architecture test-unit test-isolation test-clients test-dump
+.PHONY: test test-architecture test-unit test-isolation test-clients test-dump test-upgrade upgrade-script
 .NOTPARALLEL:
 
 help: ## this list
@@ -18,6 +18,10 @@ build: setup ## compile the extension, with debug checks
 
 install-dev: setup ## compile for release and install into the private PostgreSQL
 	@$(harness)/install.sh
+
+upgrade-script: ## write the update scripts of sql/ anew from sql/upgrade/
+	@for source in sql/upgrade/*.sql; do step=$$(basename $$source .sql) && \
+	  $(harness)/upgrade_script.sh $$step >sql/pgflow--$$step.sql || exit 1; done
 
 demo: install-dev ## run a real flow with several workers
 	@docs/examples/wordcount/demo.sh
@@ -42,6 +46,9 @@ test-clients: install-dev ## the JavaScript client
 
 test-dump: install-dev ## pg_dump and restore
 	@tests/dump/run.sh
+
+test-upgrade: install-dev ## the upgrade from 0.16.0, adoption, and pruning
+	@tests/upgrade/run.sh
 
 lint: setup ## formatting, and clippy with warnings denied
 	@source $(harness)/env.sh && cargo fmt --check

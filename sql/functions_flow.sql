@@ -3,7 +3,7 @@
 -- In all functions_*.sql: functions are volatile, parallel unsafe and not strict unless they say so, and every one
 -- has the same search_path, so that no object of another schema is ever used in place of ours.
 
-create function pgflow.create_flow(
+create or replace function pgflow.create_flow(
   flow_slug     text,
   max_attempts  integer  default null,
   base_delay    integer  default null,
@@ -17,7 +17,7 @@ as 'MODULE_PATHNAME', 'create_flow_wrapper';
 comment on function pgflow.create_flow is
 'Creates a flow and its queue lower(flow_slug); returns the flow. Defaults: 3 attempts, base_delay 5 s, timeout 60 s. Repeating it changes no row and creates the queue if it is missing. Errors: 23505 when another flow''s slug differs only in case or the queue exists already, 23514 for an invalid slug or option, 22023 for a slug over 47 characters, which no queue can have.';
 
-create function pgflow.add_step(
+create or replace function pgflow.add_step(
   flow_slug                text,
   step_slug                text,
   deps_slugs               text[]   default '{}',

@@ -1,7 +1,7 @@
 -- What a name may look like, and how long a retry waits. These three read no table and run no SQL. The CHECK
 -- constraints of the tables call the first two, so they come before the tables and must stay immutable.
 
-create function pgflow.is_valid_slug(slug text)
+create or replace function pgflow.is_valid_slug(slug text)
 returns boolean
 language c
 immutable
@@ -11,7 +11,7 @@ as 'MODULE_PATHNAME', 'is_valid_slug_wrapper';
 comment on function pgflow.is_valid_slug is
 'Whether a flow or step may have this slug: letters, digits and underscores, no digit first, at most 128 characters, and not the word "run". False for NULL.';
 
-create function pgflow.is_valid_queue_name(queue_name text)
+create or replace function pgflow.is_valid_queue_name(queue_name text)
 returns boolean
 language c
 immutable
@@ -21,7 +21,7 @@ as 'MODULE_PATHNAME', 'is_valid_queue_name_wrapper';
 comment on function pgflow.is_valid_queue_name is
 'Whether a step or task may store this queue name: 1 to 47 characters, all lower case, without "$", ";", "--" and single quotes, which PGMQ refuses. False for NULL.';
 
-create function pgflow.calculate_retry_delay(base_delay numeric, attempts_count integer)
+create or replace function pgflow.calculate_retry_delay(base_delay numeric, attempts_count integer)
 returns integer
 language c
 immutable

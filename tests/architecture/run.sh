@@ -58,6 +58,16 @@ uncommented() {
   diff <(functions 'create( or replace)? function') <(functions 'comment on function') || true
 }
 
+# Update scripts that are not what their sources make.
+stale() {
+  local source step
+  for source in sql/upgrade/*.sql; do
+    step=$(basename "$source" .sql)
+    cmp -s <(tests/harness/upgrade_script.sh "$step") "sql/pgflow--$step.sql" ||
+      echo "sql/pgflow--$step.sql differs from its sources: make upgrade-script"
+  done
+}
+
 code=$(code)
 named=$(grep -cE '^create( or replace)? function' <(cat sql/functions_*.sql) || true)
 
@@ -74,6 +84,9 @@ check 'rules decide without a database' "$(grep -E '^src/rules/.*crate::(db|stor
 check 'no unwrap, expect or panic outside tests' \
   "$(grep -E '\.(unwrap|expect)\(|\b(panic|todo|unimplemented|unreachable)!' <<<"$code" || true)"
 check 'every function in sql/functions_*.sql has a comment' "$(uncommented)"
+check 'update scripts are what their sources make' "$(stale)"
+check 'released scripts stay as they were released' \
+  "$(cd sql && sha256sum --check --quiet --strict released.sha256 2>&1 || true)"
 check 'every source file starts with a //! comment' \
   "$(find src -name '*.rs' | sort | while read -r file; do head -1 "$file" | grep -q '^//! ' || echo "$file"; done)"
 

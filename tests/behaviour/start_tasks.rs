@@ -220,7 +220,8 @@ mod tests {
         let refusal = failure("select pgflow.start_tasks('f', '{1}', null)");
         assert_eq!(refusal.code, "55000");
         assert!(refusal.message.contains("\"f\""), "{refusal:?}");
-        assert_eq!(tasks(id), ["a[0]:queued"]);
+        assert!(refusal.detail.contains("[1]"), "{refusal:?}");
+        assert_eq!(of_task(id, "a", 0, "status || attempts_count"), "queued0");
     }
 
     #[pg_test]
@@ -289,6 +290,75 @@ mod tests {
         let warnings = logged(|| assert_eq!(claim("f"), ["b[0] {}"]));
         assert_eq!(warnings, NONE);
         assert_eq!(of_task(id, "a", 0, "to_jsonb(step_tasks)"), before);
+    }
+
+    #[pg_test]
+    fn a_permanently_stalled_task_is_not_claimed_again() {
+        flow("f", &["'a'"]);
+        let id = start("f", "{}");
+        claim("f");
+        run("update pgflow.step_tasks set requeued_count = 3, queued_at = queued_at - interval '1 hour',
+                                          started_at = started_at - interval '1 hour'");
+        run("select pgflow.requeue_stalled_tasks()");
+        assert_eq!(messages("f"), "0/1");
+        unarchive("f");
+        let (before, message) = (snapshot(id), queue("f"));
+        let warnings = logged(|| assert_eq!(claim_hidden("f"), NONE));
+        assert_eq!(warnings, NONE);
+        assert_eq!(snapshot(id), before);
+        assert_eq!(queue("f"), message);
+    }
+
+    #[pg_test]
+    fn a_failed_task_of_a_run_that_goes_on_is_not_claimed_again() {
+        flow(
+            "f",
+            &["'a', max_attempts => 1, when_exhausted => 'skip'", "'b'"],
+        );
+        let id = start("f", "{}");
+        claim_ids("f", "values (1::bigint)");
+        fail(id, "a", 0, "x");
+        assert_eq!(tasks(id), ["a[0]:failed", "b[0]:queued"]);
+        unarchive("f");
+        let before = (snapshot(id), queue("f"));
+        let warnings = logged(|| assert_eq!(claimed("'f', '{1}', null"), "0"));
+        assert_eq!(warnings, NONE);
+        assert_eq!((snapshot(id), queue("f")), before);
+    }
+
+    #[pg_test]
+    fn every_kind_of_message_in_one_batch_gets_what_is_due_to_it() {
+        flow("f", &["'m', step_type => 'map'"]);
+        flow("g", &["'m', step_type => 'map'"]);
+        route("g", "m", "f");
+        let own = start("f", "[7, 8, 9]");
+        let foreign = start("g", "[7]");
+        run("select pgmq.send('f', '{}')");
+        claim_ids("f", "values (1::bigint), (2)");
+        complete(own, "m", 0, "1");
+        unarchive("f");
+        let (task, before) = (snapshot(foreign), queue("f"));
+        let warnings = logged(|| {
+            assert_eq!(
+                claim_ids("f", "select generate_series(1, 6)::bigint"),
+                ["m[2] 9"]
+            );
+        });
+        assert_eq!(
+            warnings,
+            [
+                "WARNING: queue \"f\" holds messages without a task: 5, 6",
+                "WARNING: queue \"f\" holds messages whose task is not of flow \"f\": 4"
+            ]
+        );
+        assert_eq!(
+            tasks(own),
+            ["m[0]:completed", "m[1]:started", "m[2]:started"]
+        );
+        assert_eq!(of_task(own, "m", 1, "attempts_count"), "1");
+        assert_eq!(snapshot(foreign), task);
+        let untouched = |queue: &[String]| [&queue[..2], &queue[3..]].concat();
+        assert_eq!(untouched(&queue("f")), untouched(&before));
     }
 
     #[pg_test]
@@ -380,6 +450,45 @@ mod tests {
         assert_eq!(snapshot(foreign), task);
         assert_eq!(queue("f")[0], message[0]);
         invariants_hold();
+    }
+
+    #[pg_test]
+    fn a_task_of_another_flow_is_left_alone_also_when_steps_have_the_same_name() {
+        flow("f", &["'a'", "'m', step_type => 'map'"]);
+        flow("g", &["'a'", "'m', step_type => 'map'"]);
+        route("g", "a", "f");
+        route("g", "m", "f");
+        let foreign = start("g", "[7, 8]");
+        let (task, message) = (snapshot(foreign), queue("f"));
+        let warnings = logged(|| assert_eq!(claimed("'f', '{1}', null"), "0"));
+        assert_eq!(warnings.len(), 1);
+        let warnings = logged(|| assert_eq!(claimed("'f', '{1, 2, 3}', null"), "0"));
+        assert_eq!(
+            warnings,
+            ["WARNING: queue \"f\" holds messages whose task is not of flow \"f\": 1, 2, 3"]
+        );
+        assert_eq!(snapshot(foreign), task);
+        assert_eq!(queue("f"), message);
+        invariants_hold();
+    }
+
+    #[pg_test]
+    fn an_ended_task_of_another_flow_is_warned_of_too() {
+        flow("f", &["'a'"]);
+        flow("g", &["'a'"]);
+        route("g", "a", "f");
+        let foreign = start("g", "{}");
+        run("select pgflow.start_tasks('g', '{1}', null, 'f')");
+        complete(foreign, "a", 0, "1");
+        unarchive("f");
+        let (task, message) = (snapshot(foreign), queue("f"));
+        let warnings = logged(|| assert_eq!(claimed("'f', '{1}', null"), "0"));
+        assert_eq!(
+            warnings,
+            ["WARNING: queue \"f\" holds messages whose task is not of flow \"f\": 1"]
+        );
+        assert_eq!(snapshot(foreign), task);
+        assert_eq!(queue("f"), message);
     }
 
     #[pg_test]
@@ -483,6 +592,18 @@ mod tests {
     }
 
     #[pg_test]
+    fn a_repeated_odd_id_is_named_once() {
+        flow("f", &["'a'"]);
+        start("f", "{}");
+        let warnings = logged(|| assert_eq!(claimed("'f', '{{9, null}, {9, 8}}', null"), "0"));
+        assert_eq!(
+            warnings,
+            ["WARNING: queue \"f\" holds messages without a task: 8, 9"]
+        );
+        invariants_hold();
+    }
+
+    #[pg_test]
     fn null_message_ids_among_others_are_passed_over() {
         flow("f", &["'a'", "'b'"]);
         start("f", "{}");
@@ -495,8 +616,9 @@ mod tests {
     fn the_shape_of_the_array_of_message_ids_does_not_matter() {
         flow("f", &["'a'", "'b'", "'c'", "'d'", "'e'"]);
         start("f", "{}");
-        assert_eq!(claimed("'f', '{{1, 2}, {3, 4}}', null"), "4");
+        assert_eq!(claimed("'f', '{{1, 2}, {3, null}}', null"), "3");
         assert_eq!(claimed("'f', '[-3:-3]={5}', null"), "1");
+        assert_eq!(claimed("'f', '[0:1][7:7]={{4}, {4}}', null"), "1");
         invariants_hold();
     }
 

@@ -189,6 +189,16 @@ pub fn claim_ids(slug: &str, ids: &str) -> Vec<String> {
     ))
 }
 
+/// As `claim`, from a queue that is not the flow's default.
+pub fn claim_from(slug: &str, queue: &str) -> Vec<String> {
+    let worker = worker();
+    rows(&format!(
+        "select format('%s[%s] %s', t.step_slug, t.task_index, t.input)
+         from pgflow.start_tasks('{slug}', array(select msg_id from pgmq.read('{queue}', 30, 1000)), '{worker}', '{queue}') t
+         order by t.step_slug, t.task_index"
+    ))
+}
+
 /// Reports a result (`None` is SQL NULL); the task's status afterwards.
 pub fn complete<'a>(
     run_id: Uuid,

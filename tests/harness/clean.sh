@@ -5,4 +5,4 @@
 
 "$project/tests/harness/server.sh" stop-all
 [ "$base" = "$project/.build" ] || rm -rf "$base" "$project/.build/base"
-[ "${1:-}" = outside ] || rm -rf "$project/.build" "$project/target" "$project"/tests/clients/node_modules
+[ "${1:-}" = outside ] || rm -rf "$project/.build" "$project/target" "$project"/{tests/clients,docs/examples/*}/node_modules

@@ -9,6 +9,7 @@
 
 set -euo pipefail
 umask 022
+PATH=$PATH:/usr/sbin # runuser, which root lacks after a plain su
 
 project=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 tools=$project/.build/tools
@@ -58,9 +59,7 @@ export PATH=$tools/bin:${PG_CONFIG%/*}:$PATH
 export USER=${USER:-$(id -un)}
 
 # A folder that belongs to the server's user and that only that user and root can enter.
-private_folder() {
-  if [ "$(id -un)" = "$server_user" ]; then mkdir -m 700 "$1"; else install -d -m 700 -o "$server_user" "$1"; fi
-}
+private_folder() { install -d -m 700 -o "$server_user" "$1"; }
 
 # A fresh server for a test script, gone when the script ends. libpq's variables lead to it.
 test_server() {

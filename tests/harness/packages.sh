@@ -26,6 +26,7 @@ if [ ${#missing[@]} -gt 0 ]; then
     exit 1
   fi
   echo "-- installing ${missing[*]}"
+  export PATH=$PATH:/usr/sbin:/sbin # dpkg insists, and root lacks them after a plain su
   "${as_root[@]}" apt-get update -qq
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
 fi

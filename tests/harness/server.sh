@@ -15,14 +15,23 @@ usage() { sed -n 's/^#   //p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 command=${1:-}
 name=${2:-}
 [[ $command = stop-all || $name =~ ^[a-z0-9_-]{1,16}$ ]] || usage
+case $name in tools | pg15 | pgrx | unit) usage ;; esac # other folders of the base
 folder=$base/$name
 data=$folder/data
 
-# The pid of the running server. A pid file alone may be a leftover whose number now belongs to another process.
-server_pid() {
+# All processes of a server work in its data folder. Pid files alone tell nothing: a number may belong to another
+# process by now, or to a dead one that nobody has waited for.
+is_running() {
   local pid
-  pid=$(head -n 1 "$data/postmaster.pid" 2>/dev/null) &&
-    [ "$(readlink "/proc/$pid/cwd" 2>/dev/null)" = "$data" ] && printf '%s\n' "$pid"
+  pid=$(head -n 1 "$data/postmaster.pid" 2>/dev/null) && [ "/proc/$pid/cwd" -ef "$data" ]
+}
+
+has_processes() {
+  local directory
+  for directory in /proc/[0-9]*/cwd; do
+    [ ! "$directory" -ef "$data" ] || return 0
+  done
+  return 1
 }
 
 create() {
@@ -36,10 +45,15 @@ CONF
 }
 
 start() {
-  ! server_pid >/dev/null || return 0
+  ! is_running || return 0
   [ -d "$data" ] || create
-  rm -f "$data/postmaster.pid"
-  local options=() setting
+  local attempt options=() setting
+  for attempt in {1..100}; do # a killed server's sessions end by themselves, a little later
+    has_processes || break
+    [ "$attempt" -lt 100 ] || die "processes of a killed server are still in $data"
+    sleep 0.1
+  done
+  rm -f "$data/postmaster.pid" "$folder"/.s.PGSQL.*
   for setting in "$@"; do options+=(-o "-c $setting"); done
   # The server must not keep a descriptor of its starter's, such as a lock, open.
   as_server pg_ctl start --wait --timeout 60 --silent --pgdata "$data" --log "$folder/log" "${options[@]}" \
@@ -48,7 +62,7 @@ start() {
 }
 
 stop() {
-  server_pid >/dev/null || return 0
+  is_running || return 0
   as_server pg_ctl stop --mode fast --timeout 30 --silent --pgdata "$data" ||
     as_server pg_ctl stop --mode immediate --timeout 30 --silent --pgdata "$data"
 }
