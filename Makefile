@@ -4,7 +4,7 @@ SHELL := /bin/bash
 harness := tests/harness
 .DEFAULT_GOAL := help
 .PHONY: help setup build install-dev demo demo-stop lint clean
-.PHONY: test test-architecture test-unit test-isolation test-clients test-dump test-upgrade upgrade-script
+.PHONY: test test-architecture test-unit test-isolation test-clients test-dump test-upgrade test-prune upgrade-script mutants
 .NOTPARALLEL:
 
 help: ## this list
@@ -47,8 +47,14 @@ test-clients: install-dev ## the JavaScript client
 test-dump: install-dev ## pg_dump and restore
 	@tests/dump/run.sh
 
-test-upgrade: install-dev ## the upgrade from 0.16.0, adoption, and pruning
+test-upgrade: install-dev ## adoption of 0.16.0, the upgrade from it, and upgrades that must fail
 	@tests/upgrade/run.sh
+
+test-prune: install-dev ## the optional pruning function
+	@tests/prune/run.sh
+
+mutants: setup ## breaks the engine on purpose, mistake by mistake: each must make a test fail; an hour
+	@tests/mutants/run.sh
 
 lint: setup ## formatting, and clippy with warnings denied
 	@source $(harness)/env.sh && cargo fmt --check

@@ -68,12 +68,22 @@ stale() {
   done
 }
 
+# Tests that the table in tests/README.md names and that are not there.
+unknown_tests() {
+  grep -oE '\b[a-z0-9]+(_[a-z0-9]+){4,}\b' tests/README.md | sort -u | while read -r name; do
+    grep -rqE "fn $name\b" tests/behaviour || echo "$name"
+  done
+}
+
 code=$(code)
 named=$(grep -cE '^create( or replace)? function' <(cat sql/functions_*.sql) || true)
 
 check 'the check sees the source: code and SQL functions are found' \
   "$([ -n "$code" ] && [ "$named" -gt 0 ] || echo "code: ${#code} characters, functions: $named")"
 check 'only src/queue.rs names pgmq.' "$(outside src/queue.rs 'pgmq\.')"
+check 'of PGMQ only public functions are called, and one UPDATE sets visibility' \
+  "$(grep '^src/queue.rs:' <<<"$code" | grep 'pgmq\.' |
+    grep -vE "pgmq\.(create|list_queues|drop_queue|send|send_batch|set_vt|archive|format_table_name)\(|'update pgmq\.%I q set vt = " || true)"
 check 'only src/events.rs names realtime.' "$(outside src/events.rs 'realtime\.')"
 check 'only src/cron.rs names cron.' "$(outside src/cron.rs '\bcron\.')"
 check 'only src/http.rs names net. and vault.' "$(outside src/http.rs '\b(net|vault)\.')"
@@ -87,6 +97,7 @@ check 'every function in sql/functions_*.sql has a comment' "$(uncommented)"
 check 'update scripts are what their sources make' "$(stale)"
 check 'released scripts stay as they were released' \
   "$(cd sql && sha256sum --check --quiet --strict released.sha256 2>&1 || true)"
+check 'every test that tests/README.md names exists' "$(unknown_tests)"
 check 'every source file starts with a //! comment' \
   "$(find src -name '*.rs' | sort | while read -r file; do head -1 "$file" | grep -q '^//! ' || echo "$file"; done)"
 

@@ -207,6 +207,22 @@ mod tests {
     }
 
     #[pg_test]
+    fn a_condition_of_a_map_after_an_empty_map_is_judged_too() {
+        flow(
+            "f",
+            &[
+                "'m', step_type => 'map'",
+                "'met', array['m'], step_type => 'map', required_input_pattern => '{\"m\": []}'",
+                "'unmet', array['m'], step_type => 'map', forbidden_input_pattern => '{\"m\": []}'",
+            ],
+        );
+        let id = start("f", "[]");
+        assert_eq!(steps(id), ["m:completed", "met:completed", "unmet:skipped"]);
+        assert_eq!(outcome(id), "completed {\"met\": []}");
+        invariants_hold();
+    }
+
+    #[pg_test]
     fn a_map_with_a_met_condition_starts_its_tasks() {
         flow(
             "f",

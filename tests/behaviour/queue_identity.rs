@@ -84,6 +84,22 @@ mod tests {
         }
     }
 
+    #[pg_test]
+    fn queue_identity_is_stored_on_steps_and_tasks_alone_and_guarded_by_no_trigger() {
+        assert_eq!(
+            rows("select table_name || '.' || column_name from information_schema.columns
+                  where table_schema = 'pgflow' and column_name ~ 'queue_name' and table_name <> 'workers' order by 1"),
+            ["step_tasks.queue_name", "steps.queue_name"]
+        );
+        assert_eq!(
+            rows(
+                "select tgname from pg_trigger t join pg_class c on c.oid = t.tgrelid
+                  where c.relnamespace = 'pgflow'::regnamespace and not t.tgisinternal"
+            ),
+            NONE
+        );
+    }
+
     // Where messages go.
 
     #[pg_test]

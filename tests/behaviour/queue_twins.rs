@@ -415,6 +415,27 @@ mod tests {
     }
 
     #[pg_test]
+    fn a_task_counts_as_stalled_30_seconds_after_its_effective_timeout() {
+        flow("f", &["'a', timeout => 100", "'b'"]);
+        let id = start("f", "{}");
+        claim("f");
+        let started_ago = |seconds: i32| {
+            run(&format!(
+                "update pgflow.step_tasks set queued_at = clock_timestamp() - interval '1 hour',
+                   started_at = clock_timestamp() - interval '{seconds} s' where status = 'started'"
+            ));
+            requeue()
+        };
+        assert_eq!(started_ago(89), "0");
+        assert_eq!(started_ago(91), "1");
+        assert_eq!(tasks(id), ["a[0]:started", "b[0]:queued"]);
+        assert_eq!(started_ago(129), "0");
+        assert_eq!(started_ago(131), "1");
+        assert_eq!(tasks(id), ["a[0]:queued", "b[0]:queued"]);
+        invariants_hold();
+    }
+
+    #[pg_test]
     fn several_stalled_tasks_are_requeued_in_their_own_queue() {
         let runs = three_runs(&MAP, "[7, 8, 9]");
         for queue in ["jobs", "own", "later"] {
@@ -561,5 +582,36 @@ mod tests {
         assert_eq!(other(kept), before);
         assert_eq!(claim("Other"), ["m[0] 7", "m[1] 8"]);
         invariants_hold();
+    }
+
+    #[pg_test]
+    fn an_empty_flow_takes_its_default_queue_with_it() {
+        flow("Empty", &[]);
+        flow("Other", &[MAP[0]]);
+        let kept = start("Other", "[7, 8]");
+        run("select pgflow.delete_flow_and_data('Empty')");
+        assert_eq!(rows("select queue_name from pgmq.list_queues()"), ["other"]);
+        assert_eq!(
+            rows("select flow_slug from pgflow.flows"),
+            ["Other".to_string()]
+        );
+        assert_eq!(tasks(kept), ["m[0]:queued", "m[1]:queued"]);
+        invariants_hold();
+    }
+
+    #[pg_test]
+    fn only_an_exact_slug_authorises_dropping_a_queue() {
+        flow("Jobs", &["'a'"]);
+        run("select pgmq.create('mine')");
+        let id = start("Jobs", "{}");
+        let before = (snapshot(id), all_of_default());
+        for slug in ["jobs", "JOBS", "mine", ""] {
+            run(&format!("select pgflow.delete_flow_and_data('{slug}')"));
+        }
+        assert_eq!((snapshot(id), all_of_default()), before);
+        assert_eq!(
+            rows("select queue_name from pgmq.list_queues() order by 1"),
+            ["jobs", "mine"]
+        );
     }
 }

@@ -15,8 +15,10 @@ const client = new PgflowSqlClient(own)
 const Orders = new Flow({ slug: 'Orders', maxAttempts: 2, baseDelay: 1, timeout: 10 })
   .array({ slug: 'items' }, (_, { stepTask }) => stepTask.flow_input.items)
   .map({ slug: 'price', array: 'items' }, (item) => ({ ...item, price: item.count * 2 }))
-  .step({ slug: 'total', dependsOn: ['price'], timeout: 20 }, ({ price }) => price.reduce((sum, item) => sum + item.price, 0))
-  .step({ slug: 'receipt', dependsOn: ['items', 'total'], startDelay: 1 }, ({ items, total }) => `${items.length} items: ${total}`)
+  .step({ slug: 'total', dependsOn: ['price'], timeout: 20 }, ({ price }) =>
+    price.reduce((sum, item) => sum + item.price, 0))
+  .step({ slug: 'receipt', dependsOn: ['items', 'total'], startDelay: 1 }, ({ items, total }) =>
+    `${items.length} items: ${total}`)
 
 await define(Orders)
 
@@ -180,7 +182,8 @@ test('limit: handlers find the run input in flow_input, not in input.run', async
     .step({ slug: 'second', dependsOn: ['first'] }, (input, { stepTask }) => [Object.keys(input), stepTask.flow_input])
   await define(Old)
   const ended = await run(Old, { for: 'all' })
-  const [first] = await sql`select output from pgflow.step_states where run_id = ${ended.run_id} and step_slug = 'first'`
+  const [first] = await sql`
+    select output from pgflow.step_states where run_id = ${ended.run_id} and step_slug = 'first'`
   assert.deepEqual(first.output, [false, { for: 'all' }])
   assert.deepEqual(ended.output, { second: [['first'], null] })
 })

@@ -4,7 +4,7 @@
 cd "$project/tests/clients"
 if [ package-lock.json -nt node_modules/.package-lock.json ]; then
   say "downloading the driver and the released client"
-  npm ci --silent --no-audit --no-fund
+  npm ci --loglevel=error --no-audit --no-fund
 fi
 test_server clients
 

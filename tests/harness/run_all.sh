@@ -30,6 +30,8 @@ if tests/harness/install.sh; then
   layer isolation tests/isolation/run.sh "interleavings of concurrent sessions"
   layer clients tests/clients/run.sh "the JavaScript client"
   layer dump tests/dump/run.sh "pg_dump and restore"
+  layer upgrade tests/upgrade/run.sh "adoption of 0.16.0, the upgrade from it, and upgrades that must fail"
+  layer prune tests/prune/run.sh "the optional pruning function"
 else
   failed=$((failed + 1))
   say "FAILED: without the extension the other layers cannot run"

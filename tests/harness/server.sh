@@ -68,7 +68,6 @@ stop() {
 }
 
 drop() {
-  [ -d "$data" ] || return 0
   stop
   rm -rf "$folder"
 }

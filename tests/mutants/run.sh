@@ -32,10 +32,10 @@ remove_broken_library() { rm -f "$("$PG_CONFIG" --pkglibdir)/pgflow.so"; }
 # Runs the tests of one layer in the copy; their output is in $log.
 run_tests() { # unit|isolation WORD
   if [ "$1" = unit ]; then
-    timeout 900 "$tree/tests/harness/unit.sh" ${2:+"$2"} >"$log" 2>&1
+    timeout 1800 "$tree/tests/harness/unit.sh" ${2:+"$2"} >"$log" 2>&1
   else
     { (cd "$tree" && cargo pgrx install --pg-config "$PG_CONFIG") &&
-      timeout 900 "$tree/tests/isolation/run.sh" "$2"; } >"$log" 2>&1
+      timeout 1800 "$tree/tests/isolation/run.sh" "$2"; } >"$log" 2>&1
   fi
 }
 

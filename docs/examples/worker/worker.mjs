@@ -56,7 +56,8 @@ export function startWorker({
     }
     await Promise.all(running)
     clearInterval(heart)
-    await sql`select pgflow.mark_worker_stopped(${id})`.catch((error) => log(`stopped without a word: ${reason(error)}`))
+    await sql`select pgflow.mark_worker_stopped(${id})`
+      .catch((error) => log(`stopped without a word: ${reason(error)}`))
   }
 
   // Says that this worker is alive, which the first time makes it known, and learns whether it has to stop.
@@ -139,9 +140,9 @@ export function startWorker({
   }
 }
 
-// Whether an error may be gone at the next try: there was no answer, or one of these classes of SQLSTATE: connection,
-// read-only server, deadlock, resources, wrong state, ended by an administrator, system.
-const mayPass = (error) => error?.name !== 'PostgresError' || /^(08|25|40|53|55|57|58)/.test(error.code)
+// Whether an error may be gone at the next try: there was no answer, or its SQLSTATE says connection, deadlock,
+// resources, ended by an administrator, system, read-only server, or lock not to be had.
+const mayPass = (error) => error?.name !== 'PostgresError' || /^(08|40|53|57|58|25006|55P03)/.test(error.code)
 
 const label = ({ step_slug, task_index }) => `${step_slug} ${task_index}`
 

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# The optional prune_data_older_than: what goes, what stays, and that it does not deadlock with a claim.
+. "$(dirname "${BASH_SOURCE[0]}")/../harness/env.sh"
+
+here=$project/tests/prune
+test_server prune
+passed=0 failed=0
+
+sql() {
+  PGOPTIONS='-c client_min_messages=warning' psql --no-psqlrc --quiet --tuples-only --no-align \
+    --set ON_ERROR_STOP=1 --dbname "$1" "${@:2}"
+}
+
+# A check holds when what was found is what was expected.
+check() {
+  if [ "$3" = "$2" ]; then
+    passed=$((passed + 1))
+    echo "ok      $1"
+  else
+    failed=$((failed + 1))
+    echo "FAILED  $1"
+    diff <(echo "$2") <(echo "$3") || true
+  fi
+}
+
+show() { sql "$1" --file "$here/show.sql"; }
+
+sql postgres --command 'create database filled'
+sql filled --file "$here/fill.sql" --file "$project/sql/optional/prune_data_older_than.sql" \
+  --file "$project/tests/fixtures/invariants.sql" >/dev/null
+check 'the rows before are those that the test means' "$(cat "$here/before.txt")" "$(show filled)"
+sql postgres --command 'create database held template filled'
+
+sql filled --command "select from pgflow.prune_data_older_than(null)"
+check 'no interval: nothing is pruned' "$(cat "$here/before.txt")" "$(show filled)"
+sql filled --command "select from pgflow.prune_data_older_than(interval '50 days')"
+check 'nothing is older: nothing is pruned' "$(cat "$here/before.txt")" "$(show filled)"
+sql filled --command "select from pgflow.prune_data_older_than(interval '30 days')"
+check 'what is older is pruned, and nothing else' "$(cat "$here/after.txt")" "$(show filled)"
+check 'no rule is broken' none \
+  "$(sql filled --command "select coalesce(string_agg(b, E'\n'), 'none') from pgflow_invariants.broken() as b")"
+sql filled --command "select from pgflow.prune_data_older_than(interval '30 days')"
+check 'once more changes nothing' "$(cat "$here/after.txt")" "$(show filled)"
+check 'it is no member of the extension' 0 "$(sql filled --command "
+  select count(*) from pg_depend where objid = 'pgflow.prune_data_older_than'::regproc and deptype = 'e'")"
+sql filled --file "$project/sql/optional/prune_data_older_than.sql"
+check 'it can be installed again' 1 "$(sql filled --command "select count(*) from pg_proc where proname = 'prune_data_older_than'")"
+
+# A claim that holds a task of the old worker, which it claims again, while pruning wants both.
+sql held --command "update pgflow.flows set opt_max_attempts = 3 where flow_slug = 'Mixed'"
+coproc claim { sql held 2>&1; }
+claim_pid=$claim_PID
+cat >&"${claim[1]}" <<'SQL'
+begin;
+select from pgflow.fail_task('00000000-0000-0000-0000-000000000005', 'each', 0, 'again');
+select 'holds';
+SQL
+until read -r line <&"${claim[0]}" && [ "$line" = holds ]; do :; done
+sql held --command "select from pgflow.prune_data_older_than(interval '30 days')" >"$project/.build/prune.log" 2>&1 &
+pruning=$!
+until [ "$(sql held --command "select count(*) from pg_stat_activity where wait_event_type = 'Lock'")" = 1 ]; do sleep 0.1; done
+echo "select step_slug from pgflow.start_tasks('Mixed', '{3}', '00000000-0000-0000-0000-00000000000a'); commit; \\q" >&"${claim[1]}"
+check 'a claim goes through while pruning waits for its task' each "$(cat <&"${claim[0]}")"
+wait "$claim_pid" || true
+status=0
+wait "$pruning" || status=$?
+check 'pruning then ends without an error' '0' "$status$(cat "$project/.build/prune.log")"
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
