@@ -124,6 +124,17 @@ mod tests {
     }
 
     #[pg_test]
+    fn completing_taskless_steps_again_changes_nothing_and_gives_0() {
+        record_events();
+        let id = run_with_taskless_step(&["'b', array['a'], step_type => 'map'"]);
+        assert_eq!(cascade(id), "1");
+        let before = (snapshot(id), events());
+        assert_eq!(cascade(id), "0");
+        assert_eq!((snapshot(id), events()), before);
+        invariants_hold();
+    }
+
+    #[pg_test]
     fn an_unknown_run_has_no_taskless_steps() {
         assert_eq!(
             text("select pgflow.cascade_complete_taskless_steps(gen_random_uuid())"),

@@ -85,6 +85,17 @@ mod tests {
     }
 
     #[pg_test]
+    fn resolving_again_changes_nothing_and_sends_no_event() {
+        record_events();
+        let id = run_with_unjudged_step("skip", &["'c', array['a', 'b']"]);
+        resolve(id);
+        let before = (snapshot(id), events());
+        assert_eq!(resolve(id), "true");
+        assert_eq!((snapshot(id), events()), before);
+        invariants_hold();
+    }
+
+    #[pg_test]
     fn resolving_leaves_a_step_whose_condition_is_met_to_be_started() {
         flow(
             "f",

@@ -72,11 +72,12 @@ mod tests {
 
     #[pg_test]
     fn repeating_start_ready_steps_starts_nothing_twice() {
+        record_events();
         let id = run_with_ready_step("");
         start_ready(id);
-        let before = snapshot(id);
+        let before = (snapshot(id), events());
         start_ready(id);
-        assert_eq!(snapshot(id), before);
+        assert_eq!((snapshot(id), events()), before);
         assert_eq!(messages("f"), "2/0");
         invariants_hold();
     }
