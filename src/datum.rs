@@ -50,6 +50,13 @@ impl Jsonb {
         )
     }
 
+    /// Whether two values are equal, as PostgreSQL compares jsonb.
+    pub fn equals(self, other: Self) -> bool {
+        // SAFETY: both datums are jsonb; the comparison reads its two arguments and nothing else.
+        unsafe { direct_function_call::<bool>(pg_sys::jsonb_eq, &[Some(self.0), Some(other.0)]) }
+            .unwrap_or(false)
+    }
+
     /// The same value in memory and uncompressed, so that many reads of it detoast once.
     pub fn detoasted(self) -> Self {
         // SAFETY: the datum points to a varlena.

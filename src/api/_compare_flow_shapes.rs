@@ -4,6 +4,7 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
 use crate::datum::Jsonb;
+use crate::engine::compile;
 use crate::rules::shape;
 
 /// The differences in words, by step index; an empty array for equal shapes. Options never count. NULL is taken as
@@ -14,7 +15,7 @@ fn _compare_flow_shapes(
     p_db: Option<Jsonb>,
 ) -> Result<Vec<String>, ErrorReport> {
     let text = |shape: Option<Jsonb>| shape.map_or_else(|| "{}".to_string(), Jsonb::to_text);
-    Ok(shape::differences(
+    Ok(compile::differences(
         &shape::parse(&text(p_local))?,
         &shape::parse(&text(p_db))?,
     ))

@@ -23,6 +23,7 @@ pub struct ReportedTask {
     pub max_attempts: i32,
     pub base_delay: i32,
     pub when_exhausted: Mode,
+    /// None for a task without message, and for one that stalled for good: its message is archived already.
     pub message: Option<MessageRef>,
 }
 
@@ -31,7 +32,8 @@ pub fn lock_for_report(key: TaskKey) -> Result<Option<ReportedTask>, Error> {
     static LOCK: Statement = Statement::new(
         "select r.run_id, r.flow_slug, r.status, r.remaining_steps, s.status, d.step_type, s.remaining_tasks,
                 t.attempts_count, coalesce(d.opt_max_attempts, f.opt_max_attempts),
-                coalesce(d.opt_base_delay, f.opt_base_delay), d.when_exhausted, t.queue_name, t.message_id
+                coalesce(d.opt_base_delay, f.opt_base_delay), d.when_exhausted, t.queue_name,
+                case when t.permanently_stalled_at is null then t.message_id end
          from pgflow.runs r
          join pgflow.step_states s on s.run_id = r.run_id and s.step_slug = $2
          join pgflow.step_tasks t on t.run_id = r.run_id and t.step_slug = $2 and t.task_index = $3

@@ -1,7 +1,7 @@
 //! Behaviour tests: a file per subject, a test per rule, named like the rule. Each test runs inside the backend in
 //! a transaction of its own that is rolled back.
 
-mod support;
+pub mod support;
 
 mod add_step;
 mod archive_task_message;
@@ -10,10 +10,13 @@ mod cascade_complete_taskless_steps;
 mod cascade_force_skip_steps;
 mod cascade_resolve_conditions;
 mod catalog;
+mod compile;
 mod complete_task;
 mod composition;
 mod conditions;
 mod create_flow;
+mod cron;
+mod delete_flow;
 mod events;
 mod exhausted;
 mod fail_task;
@@ -25,8 +28,10 @@ mod queue_identity;
 mod queue_mixed_case;
 mod queue_snapshot;
 mod queue_twins;
+mod recovery;
 mod run_with_states;
 mod set_vt_batch;
+mod shapes;
 mod start_flow;
 mod start_ready_steps;
 mod start_tasks;
@@ -34,3 +39,4 @@ mod task_inputs;
 mod type_violation;
 mod validators;
 mod values;
+mod workers;

@@ -91,6 +91,7 @@ test('a long task does not hold up the others', async (t) => {
   let others = 0
   let release
   const allOthers = new Promise((resolve) => (release = resolve))
+  t.after(() => release('late')) // or a failed test would wait for it
   begin(t, 'uneven', {
     each: async ({ input }) => {
       if (input === 'long') return allOthers
@@ -173,6 +174,7 @@ test('a worker that was deprecated finishes its task, takes no other and stops',
   let begun
   let finish
   const inHand = new Promise((resolve) => (begun = resolve))
+  t.after(() => finish?.('late')) // or a failed test would wait for it
   const worker = begin(t, 'old', {
     each: () => new Promise((resolve) => {
       begun()

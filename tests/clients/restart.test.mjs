@@ -46,7 +46,10 @@ function begin(t, flow, options = {}) {
     sql: connect({ max: 4 }), flow, handlers: { step }, pollSeconds: 1, heartbeatSeconds: 0.2,
     log: (line) => lines.push(line), ...options,
   })
-  t.after(worker.stop)
+  t.after(() => {
+    inHand.finish('late') // or a failed test would wait for it
+    return worker.stop()
+  })
   const logged = (pattern) => until(() => lines.some((line) => pattern.test(line)), `${pattern} in the log`)
   return { ...worker, logged, begun, finish: inHand.finish }
 }
@@ -98,8 +101,7 @@ test('a worker that is stopped while the database is away still reports', async 
   })
   await worker.stopped
   assert.deepEqual((await ended(run)).output, { step: 'kept' })
-  const [row] = await sql`select stopped_at from pgflow.workers where worker_id = ${worker.id}`
-  assert.ok(row.stopped_at)
+  assert.deepEqual(await attempts(run), ['completed 1'])
 })
 
 test('a worker can be started before the database', async (t) => {
@@ -119,15 +121,17 @@ test('a report that finds no database in its time leaves the task to requeue_sta
   const run = await start('hasty')
   await worker.begun
   await away(async () => {
-    worker.finish('done again')
+    worker.finish('lost')
     await worker.logged(/^step 0 completed; not reported: /)
   })
+  await worker.stop()
   assert.deepEqual(await attempts(run), ['started 1'])
   await sql`
     update pgflow.step_tasks
     set queued_at = queued_at - interval '10 minutes', started_at = started_at - interval '10 minutes'
     where run_id = ${run}`
   await sql`select from pgflow.requeue_stalled_tasks()`
+  begin(t, 'hasty').finish('done again')
   assert.deepEqual((await ended(run)).output, { step: 'done again' })
   assert.deepEqual(await attempts(run), ['completed 2'])
 })
