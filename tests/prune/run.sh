@@ -56,7 +56,7 @@ select from pgflow.fail_task('00000000-0000-0000-0000-000000000005', 'each', 0, 
 select 'holds';
 SQL
 until read -r line <&"${claim[0]}" && [ "$line" = holds ]; do :; done
-sql held --command "select from pgflow.prune_data_older_than(interval '30 days')" >"$project/.build/prune.log" 2>&1 &
+sql held --command "select from pgflow.prune_data_older_than(interval '30 days')" >"$project/.build/prune-while-held.log" 2>&1 &
 pruning=$!
 until [ "$(sql held --command "select count(*) from pg_stat_activity where wait_event_type = 'Lock'")" = 1 ]; do sleep 0.1; done
 echo "select step_slug from pgflow.start_tasks('Mixed', '{3}', '00000000-0000-0000-0000-00000000000a'); commit; \\q" >&"${claim[1]}"
@@ -64,7 +64,7 @@ check 'a claim goes through while pruning waits for its task' each "$(cat <&"${c
 wait "$claim_pid" || true
 status=0
 wait "$pruning" || status=$?
-check 'pruning then ends without an error' '0' "$status$(cat "$project/.build/prune.log")"
+check 'pruning then ends without an error' '0' "$status$(cat "$project/.build/prune-while-held.log")"
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
