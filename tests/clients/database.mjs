@@ -10,14 +10,11 @@ const fixture = (name) => readFile(new URL(`../fixtures/${name}`, import.meta.ur
     with the file. int8 values arrive as strings, as they do in postgres.js when nobody asks for anything else. */
 export async function freshDatabase(file) {
   const database = `client_${basename(file, '.test.mjs')}`
-  const admin = postgres({ database: 'postgres', max: 1, onnotice: () => {} })
   const open = []
-  await admin`drop database if exists ${admin(database)} with (force)`
-  await admin`create database ${admin(database)}`
+  await administer(`drop database if exists ${database} with (force)`, `create database ${database}`)
   after(async () => {
     await Promise.all(open.map((sql) => sql.end()))
-    await admin`drop database ${admin(database)} with (force)`
-    await admin.end()
+    await administer(`drop database ${database} with (force)`)
   })
   const connect = (options = {}) => {
     const sql = postgres({ database, max: 1, onnotice: () => {}, ...options })
@@ -29,6 +26,13 @@ export async function freshDatabase(file) {
   await sql.unsafe(await fixture('invariants.sql'))
   await sql.unsafe(await fixture('terminal_rows.sql'))
   return { sql, connect }
+}
+
+// On a connection for this alone: one that is kept does not outlive a restart of the server.
+async function administer(...commands) {
+  const sql = postgres({ database: 'postgres', max: 1, onnotice: () => {} })
+  for (const command of commands) await sql.unsafe(command)
+  await sql.end()
 }
 
 /** Defines a flow; each step is `{ slug, deps, type }`. */

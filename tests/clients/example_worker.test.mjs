@@ -169,7 +169,7 @@ test('a worker whose row was deleted makes itself known again', async (t) => {
   assert.equal((await ended(await start('forgotten'))).status, 'completed')
 })
 
-test('a worker that was deprecated finishes its task, takes no other and stops', async (t) => {
+test('a worker that was deprecated finishes its task, takes no other and stops', { timeout: 30_000 }, async (t) => {
   await defineFlow(sql, 'old', [{ slug: 'each', type: 'map' }])
   let begun
   let finish

@@ -72,7 +72,7 @@ const attempts = async (run) =>
   (await sql`select status, attempts_count from pgflow.step_tasks where run_id = ${run}`)
     .map((task) => `${task.status} ${task.attempts_count}`)
 
-test('what is finished while the database is away is reported when it is back, and the work goes on', async (t) => {
+test('what is finished while the database is away is reported when it is back', { timeout: 30_000 }, async (t) => {
   await defineFlow(sql, 'patient', [{ slug: 'step' }])
   const worker = begin(t, 'patient')
   const run = await start('patient')
@@ -89,7 +89,7 @@ test('what is finished while the database is away is reported when it is back, a
   assert.deepEqual(await brokenInvariants(sql), [])
 })
 
-test('a worker that is stopped while the database is away still reports', async (t) => {
+test('a worker that is stopped while the database is away still reports', { timeout: 30_000 }, async (t) => {
   await defineFlow(sql, 'stopping', [{ slug: 'step' }])
   const worker = begin(t, 'stopping')
   const run = await start('stopping')
@@ -104,7 +104,7 @@ test('a worker that is stopped while the database is away still reports', async 
   assert.deepEqual(await attempts(run), ['completed 1'])
 })
 
-test('a worker can be started before the database', async (t) => {
+test('a worker can be started before the database', { timeout: 30_000 }, async (t) => {
   await defineFlow(sql, 'early', [{ slug: 'step' }])
   const worker = await away(async () => {
     const early = begin(t, 'early')
@@ -115,7 +115,7 @@ test('a worker can be started before the database', async (t) => {
   assert.deepEqual((await ended(await start('early'))).output, { step: 'early' })
 })
 
-test('a report that finds no database in its time leaves the task to requeue_stalled_tasks', async (t) => {
+test('a report that finds no database in its time leaves a stalled task', { timeout: 30_000 }, async (t) => {
   await defineFlow(sql, 'hasty', [{ slug: 'step' }])
   const worker = begin(t, 'hasty', { reportSeconds: 0 })
   const run = await start('hasty')
