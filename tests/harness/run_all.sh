@@ -7,11 +7,11 @@ cd "$project"
 passed=0 failed=0
 
 layer() { # NAME SCRIPT WHAT
-  local status=0 ok=0 not_ok=0 sum='^[0-9]+ passed, [0-9]+ failed$' log=$project/.build/$1.log
+  local status=0 ok=0 not_ok=0 sum='^[0-9]+ passed, [0-9]+ failed$' log=$project/.build/test-$1.log
   say "$1: $3"
   SECONDS=0
   "$2" 2>&1 | tee "$log" | sed -uE "s/$sum/$1: &/" || status=$?
-  read -r ok not_ok < <(grep -E "$sum" "$log" | tail -n 1 | tr -dc '0-9 ') || true
+  read -r ok not_ok < <(grep -aE "$sum" "$log" | tail -n 1 | tr -dc '0-9 ') || true
   passed=$((passed + ok))
   failed=$((failed + not_ok))
   if [ $((ok + not_ok)) -eq 0 ]; then

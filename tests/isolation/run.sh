@@ -23,6 +23,6 @@ status=0
   tee "$output/log" || status=$?
 
 [ ! -s "$output/regression.diffs" ] || cat "$output/regression.diffs"
-ok=$(grep -cE '^test .* \.\.\. ok ' "$output/log" || true)
+ok=$(grep -acE '^test .* \.\.\. ok ' "$output/log" || true)
 echo "$ok passed, $((${#specs[@]} - ok)) failed"
 exit "$status"
