@@ -4,7 +4,7 @@ SHELL := /bin/bash
 harness := tests/harness
 .DEFAULT_GOAL := help
 .PHONY: help setup build install-dev demo demo-stop lint clean
-.PHONY: test test-architecture test-unit test-isolation test-clients test-dump test-upgrade test-prune upgrade-script mutants
+.PHONY: test test-architecture test-unit test-isolation test-clients test-dump test-upgrade test-prune test-cron upgrade-script mutants
 .NOTPARALLEL:
 
 help: ## this list
@@ -52,6 +52,9 @@ test-upgrade: install-dev ## adoption of 0.16.0, the upgrade from it, and upgrad
 
 test-prune: install-dev ## the optional pruning function
 	@tests/prune/run.sh
+
+test-cron: install-dev ## the cron functions with the real pg_cron
+	@tests/cron/run.sh
 
 mutants: setup ## breaks the engine on purpose, mistake by mistake: each must make a test fail; an hour
 	@tests/mutants/run.sh

@@ -13,10 +13,12 @@ fn required() -> Result<(), Error> {
     }
 }
 
-/// Schedules a job in place of those of the same name; returns its id.
+/// Schedules a job in place of this role's of the same name; returns its id. Names are unique per role in pg_cron.
 pub fn replace(name: &str, schedule: &str, command: &str) -> Result<i64, Error> {
-    static UNSCHEDULE: Statement =
-        Statement::new("select cron.unschedule(j.jobname) from cron.job j where j.jobname = $1");
+    static UNSCHEDULE: Statement = Statement::new(
+        "select cron.unschedule(j.jobname) from cron.job j
+         where j.jobname = $1 and j.username = current_user",
+    );
     static SCHEDULE: Statement = Statement::new("select cron.schedule($1, $2, $3)");
     required()?;
     UNSCHEDULE.run(&[param(name)])?;

@@ -106,9 +106,8 @@ fn add_step(flow_slug: &str, step: &StepShape) -> Result<(), Error> {
 
 /// The pattern's value, as it stands in the shape.
 fn pattern(raw: Option<&serde_json::value::RawValue>) -> Result<Option<Jsonb>, Error> {
-    Ok(raw
-        .map(Pattern::parse)
-        .transpose()?
-        .and_then(Pattern::value)
+    let Some(raw) = raw else { return Ok(None) };
+    Ok(Pattern::parse(raw)?
+        .value()?
         .map(|value| Jsonb::parse(&value)))
 }

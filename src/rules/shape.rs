@@ -109,12 +109,17 @@ impl Pattern {
         parse_object(raw.get())
     }
 
-    /// The value of a defined pattern; JSON null where it has none, which the table refuses.
-    pub fn value(self) -> Option<String> {
-        self.defined.then(|| {
-            self.value
-                .map_or_else(|| "null".to_string(), |value| value.get().to_string())
-        })
+    /// The value of a defined pattern, none for a missing one. A defined one without value is JSON null, which the
+    /// table refuses.
+    pub fn value(self) -> Result<Option<String>, Error> {
+        match (self.defined, self.value) {
+            (true, Some(value)) => Ok(Some(value.get().to_string())),
+            (true, None) => Ok(Some("null".to_string())),
+            (false, None) => Ok(None),
+            (false, Some(_)) => Err(Error::ShapeInvalid {
+                why: "a pattern that is not defined has a value".to_string(),
+            }),
+        }
     }
 }
 

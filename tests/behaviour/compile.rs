@@ -306,6 +306,16 @@ mod tests {
     }
 
     #[pg_test]
+    fn a_flow_routed_elsewhere_is_verified() {
+        be_local();
+        compile("f", &two_steps());
+        route("f", "b", "elsewhere");
+        let before = definition();
+        assert_eq!(compile("f", &two_steps()), plain("verified"));
+        assert_eq!(definition(), before);
+    }
+
+    #[pg_test]
     fn other_options_are_verified_and_ignored() {
         let with_options = |n: i32| {
             format!(

@@ -79,6 +79,26 @@ mod tests {
     }
 
     #[pg_test]
+    fn another_role_s_job_of_the_same_name_is_its_own() {
+        install_cron();
+        for job in [
+            "pgflow_requeue_stalled_tasks",
+            "pgflow_ensure_workers",
+            "pgflow_cleanup_logs",
+        ] {
+            run(&format!(
+                "insert into cron.job (jobname, schedule, command, username) values ('{job}', '9 9 9 9 9', 'select 9', 'other')"
+            ));
+        }
+        run("select pgflow.setup_requeue_stalled_tasks_cron(), pgflow.setup_ensure_workers_cron()");
+        run("select pgflow.setup_requeue_stalled_tasks_cron(), pgflow.setup_ensure_workers_cron()");
+        assert_eq!(
+            rows("select count(*) from cron.job group by username = current_user"),
+            ["3", "3"]
+        );
+    }
+
+    #[pg_test]
     fn the_scheduled_recovery_recovers() {
         install_cron();
         run("select pgflow.setup_requeue_stalled_tasks_cron()");

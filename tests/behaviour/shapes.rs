@@ -464,11 +464,12 @@ mod tests {
     ];
 
     /// Patterns that are neither `{"defined": false}` nor `{"defined": true, "value": {...}}`.
-    const MALFORMED_PATTERNS: [&str; 5] = [
+    const MALFORMED_PATTERNS: [&str; 6] = [
         "1",
         "{}",
         r#"{"value": {"a": 1}}"#,
         r#"{"defined": "true", "value": {}}"#,
+        r#"{"defined": false, "value": {"a": 1}}"#,
         r#"[true, {"a": 1}]"#,
     ];
 
