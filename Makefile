@@ -4,7 +4,7 @@ SHELL := /bin/bash
 harness := tests/harness
 .DEFAULT_GOAL := help
 .PHONY: help setup build install-dev demo demo-stop lint clean
-.PHONY: test test-architecture test-unit test-isolation test-clients test-dump test-upgrade test-prune test-cron upgrade-script mutants
+.PHONY: test test-architecture test-unit test-isolation test-clients test-dump test-upgrade test-prune test-cron test-model upgrade-script mutants
 .NOTPARALLEL:
 
 help: ## this list
@@ -34,6 +34,11 @@ test: setup ## all tests, and one line that sums them up
 
 test-unit: setup ## Rust tests; make test-unit T=word for those with a word in their names
 	@$(harness)/unit.sh $(T)
+
+test-model: setup ## ten thousand random cases against the model, half an hour; or those from SEED on, RUNS of them
+	@for seed in $(or $(SEED),$$(seq 1000 1000 10000)); do \
+	  PGFLOW_MODEL_SEED=$$seed PGFLOW_MODEL_RUNS=$(or $(RUNS),$(if $(SEED),1,1000)) $(harness)/unit.sh seeds_asked_for || exit 1; \
+	done
 
 test-architecture: ## rules of the source tree
 	@tests/architecture/run.sh

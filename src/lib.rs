@@ -74,6 +74,11 @@ pgrx::extension_sql_file!(
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod behaviour;
 
+#[cfg(any(test, feature = "pg_test"))]
+#[path = "../tests/model/mod.rs"]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod random_model;
+
 /// What the pgrx test harness calls.
 #[cfg(test)]
 pub mod pg_test {
@@ -81,6 +86,6 @@ pub mod pg_test {
 
     #[must_use]
     pub fn postgresql_conf_options() -> Vec<&'static str> {
-        vec![]
+        crate::random_model::conf_options()
     }
 }

@@ -50,7 +50,7 @@ fn try_again(
     };
     if let Some(message) = task.message {
         let delay = retry::delay(task.base_delay, task.attempts_count);
-        if !queue::set_visibility(&message, delay)? {
+        if !queue::set_visibility(&message, delay)? && !task.permanently_stalled {
             return Err(Error::MessagesVanished {
                 queue: message.queue.as_str().into(),
                 ids: vec![message.id],

@@ -129,6 +129,24 @@ mod tests {
         assert_eq!(messages("f"), "2/0");
     }
 
+    /// Found by the random model: the message was taken for archived, because the task had stalled for good.
+    #[pg_test]
+    fn a_late_callback_archives_a_message_that_came_back_after_a_final_stall() {
+        flow("f", &["'a'"]);
+        let id = start("f", "{}");
+        claim("f");
+        run("update pgflow.step_tasks set requeued_count = 3, queued_at = queued_at - interval '1 h',
+                    started_at = started_at - interval '1 h'");
+        run("select pgflow.requeue_stalled_tasks()");
+        complete(id, "a", 0, "1");
+        assert_eq!(of_run(id, "status"), "completed");
+        unarchive("f");
+        assert_eq!(messages("f"), "1/0");
+        complete(id, "a", 0, "2");
+        assert_eq!(messages("f"), "0/1");
+        invariants_hold();
+    }
+
     #[pg_test]
     fn a_late_callback_returns_the_task_s_row() {
         let id = failed_run();

@@ -2,10 +2,7 @@
 # Runs the JavaScript tests with the driver and the released client that package-lock.json names.
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/env.sh"
 cd "$project/tests/clients"
-if [ package-lock.json -nt node_modules/.package-lock.json ]; then
-  say "downloading the driver and the released client"
-  npm ci --loglevel=error --no-audit --no-fund
-fi
+node_packages
 test_server clients
 
 log=$project/.build/node.log

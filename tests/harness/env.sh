@@ -61,6 +61,13 @@ export USER=${USER:-$(id -un)}
 # A folder that belongs to the server's user and that only that user and root can enter.
 private_folder() { install -d -m 700 -o "$server_user" "$1"; }
 
+# The npm packages that package-lock.json in the current folder names.
+node_packages() {
+  [ package-lock.json -nt node_modules/.package-lock.json ] || return 0
+  say "downloading npm packages"
+  npm ci --loglevel=error --no-audit --no-fund
+}
+
 # A fresh server for a test script, gone when the script ends. libpq's variables lead to it.
 test_server() {
   local server=$project/tests/harness/server.sh

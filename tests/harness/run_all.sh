@@ -25,7 +25,7 @@ layer() { # NAME SCRIPT WHAT
 }
 
 layer architecture tests/architecture/run.sh "rules of the source tree"
-layer unit tests/harness/unit.sh "Rust tests; compiling takes a few minutes the first time"
+layer unit tests/harness/unit.sh "Rust tests and the random model; compiling takes a few minutes the first time"
 if tests/harness/install.sh; then
   layer isolation tests/isolation/run.sh "interleavings of concurrent sessions"
   layer clients tests/clients/run.sh "the JavaScript client"

@@ -1,0 +1,127 @@
+//! What a worker's report does to its task.
+
+use super::message;
+use crate::datum::{Jsonb, Row};
+use crate::db::{param, Statement};
+use crate::error::Error;
+use crate::model::{MessageRef, Mode, StepStatus, StepType, TaskKey};
+use crate::store::runs::LockedRun;
+
+/// A reported task, with its run and step state locked in that order. The task itself is not locked yet: the guard
+/// of the UPDATE that takes the report decides whether it still is being worked on.
+pub struct ReportedTask {
+    pub run: LockedRun,
+    pub step_status: StepStatus,
+    pub step_type: StepType,
+    pub remaining_tasks: Option<i32>,
+    pub attempts_count: i32,
+    pub max_attempts: i32,
+    pub base_delay: i32,
+    pub when_exhausted: Mode,
+    /// None for a task without message.
+    pub message: Option<MessageRef>,
+    /// It stalled too often: its message should be archived already.
+    pub permanently_stalled: bool,
+}
+
+/// Locks run and step state of a task. None when there is no such task.
+pub fn lock_for_report(key: TaskKey) -> Result<Option<ReportedTask>, Error> {
+    static LOCK: Statement = Statement::new(
+        "select r.run_id, r.flow_slug, r.status, r.remaining_steps, s.status, d.step_type, s.remaining_tasks,
+                t.attempts_count, coalesce(d.opt_max_attempts, f.opt_max_attempts),
+                coalesce(d.opt_base_delay, f.opt_base_delay), d.when_exhausted, t.queue_name, t.message_id,
+                t.permanently_stalled_at is not null
+         from pgflow.runs r
+         join pgflow.step_states s on s.run_id = r.run_id and s.step_slug = $2
+         join pgflow.step_tasks t on t.run_id = r.run_id and t.step_slug = $2 and t.task_index = $3
+         join pgflow.steps d on d.flow_slug = r.flow_slug and d.step_slug = $2
+         join pgflow.flows f on f.flow_slug = r.flow_slug
+         where r.run_id = $1
+         for no key update of r, s",
+    );
+    LOCK.row(&[
+        param(key.run_id),
+        param(key.step_slug),
+        param(key.task_index),
+    ])?
+    .map(|record| {
+        Ok(ReportedTask {
+            run: LockedRun::from_record(&record)?,
+            step_status: record.get::<String>(5)?.parse()?,
+            step_type: record.get::<String>(6)?.parse()?,
+            remaining_tasks: record.nullable(7),
+            attempts_count: record.get(8)?,
+            max_attempts: record.get(9)?,
+            base_delay: record.get(10)?,
+            when_exhausted: record.get::<String>(11)?.parse()?,
+            message: message(&record, 12)?,
+            permanently_stalled: record.get(14)?,
+        })
+    })
+    .transpose()
+}
+
+/// Completes a started task; its row, or none when it is not started.
+pub fn complete(key: TaskKey, output: Option<Jsonb>) -> Result<Option<Row>, Error> {
+    static UPDATE: Statement = Statement::new(
+        "update pgflow.step_tasks t
+         set status = 'completed', output = $4,
+             completed_at = greatest(clock_timestamp(), t.started_at, t.queued_at)
+         where t.run_id = $1 and t.step_slug = $2 and t.task_index = $3 and t.status = 'started'
+         returning t",
+    );
+    let params = [
+        param(key.run_id),
+        param(key.step_slug),
+        param(key.task_index),
+        param(output),
+    ];
+    Ok(UPDATE.row(&params)?.and_then(|record| record.keep(1)))
+}
+
+/// Puts a started task back for another attempt; the attempt that failed stays counted. Its row, or none when the
+/// task is not in that attempt any more.
+pub fn retry(
+    key: TaskKey,
+    attempts_count: i32,
+    error_message: Option<&str>,
+) -> Result<Option<Row>, Error> {
+    static UPDATE: Statement = Statement::new(
+        "update pgflow.step_tasks t set status = 'queued', started_at = null, error_message = $5
+         where t.run_id = $1 and t.step_slug = $2 and t.task_index = $3 and t.status = 'started'
+           and t.attempts_count = $4
+         returning t",
+    );
+    let params = [
+        param(key.run_id),
+        param(key.step_slug),
+        param(key.task_index),
+        param(attempts_count),
+        param(error_message),
+    ];
+    Ok(UPDATE.row(&params)?.and_then(|record| record.keep(1)))
+}
+
+/// Fails a started task; `output` is what it returned, when that is what was wrong. Its row, or none when it is not
+/// started.
+pub fn fail(
+    key: TaskKey,
+    error_message: Option<&str>,
+    output: Option<Jsonb>,
+) -> Result<Option<Row>, Error> {
+    static UPDATE: Statement = Statement::new(
+        "update pgflow.step_tasks t
+         set status = 'failed', error_message = $4, output = $5,
+             failed_at = greatest(clock_timestamp(), t.started_at, t.queued_at)
+         where t.run_id = $1 and t.step_slug = $2 and t.task_index = $3 and t.status = 'started'
+         returning t",
+    );
+    let params = [
+        param(key.run_id),
+        param(key.step_slug),
+        param(key.task_index),
+        param(error_message),
+        param(output),
+    ];
+    Ok(UPDATE.row(&params)?.and_then(|record| record.keep(1)))
+}
