@@ -4,7 +4,7 @@ SHELL := /bin/bash
 harness := tests/harness
 .DEFAULT_GOAL := help
 .PHONY: help setup build install-dev demo demo-stop lint clean
-.PHONY: test test-architecture test-unit test-isolation test-clients test-dump test-upgrade test-prune test-cron test-model upgrade-script mutants
+.PHONY: test test-architecture test-unit test-isolation test-clients test-dump test-upgrade test-prune test-cron test-model upgrade-script mutants bench
 .NOTPARALLEL:
 
 help: ## this list
@@ -60,6 +60,9 @@ test-prune: install-dev ## the optional pruning function
 
 test-cron: install-dev ## the cron functions with the real pg_cron
 	@tests/cron/run.sh
+
+bench: install-dev ## pgflow against PL/pgSQL pgflow and the floor, half an hour; PART=cycle, growth, conditions, memory or first
+	@benches/run.sh $(PART)
 
 mutants: setup ## breaks the engine on purpose, mistake by mistake: each must make a test fail; an hour
 	@tests/mutants/run.sh

@@ -44,7 +44,7 @@ function variants(name, mode, round) {
     { label: "native", engine: NATIVE, script: workScript, claim: CLAIM },
     { label: "plpgsql", engine: PLPGSQL, script: workScript, claim: CLAIM },
     ...(name === "map" && mode.clients === 1
-      ? [].map((claim) => ({ label: `batches of ${claim}`, engine: NATIVE, script: batchScript, claim }))
+      ? [10, 100].map((claim) => ({ label: `batches of ${claim}`, engine: NATIVE, script: batchScript, claim }))
       : []),
     ...(name !== "diamond" && mode.clients === 1 ? [{ label: "floor", engine: FLOOR, claim: CLAIM }] : []),
   ];
@@ -80,8 +80,8 @@ function measure({ engine, script, claim }, slug, workload, runs, { clients, com
   }
   check(engine, slug, tasks, isMap);
   const working = worked.reduce((total, run) => total + run.seconds * 1000, 0);
-  const reading = mean(worked, /pgmq\.read/);
-  const claiming = mean(worked, /start_tasks|with v as/);
+  const reading = mean(worked, /^with messages/);
+  const claiming = mean(worked, /^with claimed/);
   return {
     start: (started.seconds * 1000) / runs,
     claim: claiming / claim,

@@ -4,7 +4,7 @@
 // A report's statements are sent in one pipeline, which is one transaction and one round trip, like a call. A claim and
 // a start are one statement each, because what they return is needed.
 
-import { WORKER } from "./workloads.mjs";
+import { WORKER, read } from "./workloads.mjs";
 
 const message = (slug, step, index) =>
   `jsonb_build_object('flow_slug', '${slug}', 'run_id', run_id, 'step_slug', '${step}', 'task_index', ${index})`;
@@ -47,11 +47,8 @@ export function startScript(slug, { steps, input }, elements) {
   );
 }
 
-const read = (slug, claim) =>
-  `select coalesce(array_agg(msg_id), '{}') as ids, count(*) as found from pgmq.read('${slug}', 600, ${claim}) \\gset\n`;
-
 const claimTasks = (slug) =>
-  `with v as (update pgmq.q_${slug} set vt = clock_timestamp() + interval '602 s' where msg_id = any(:ids::bigint[])), ` +
+  `with claimed as (update pgmq.q_${slug} set vt = clock_timestamp() + interval '602 s' where msg_id = any(:ids::bigint[])), ` +
   `t as (update pgflow.step_tasks set status = 'started', attempts_count = attempts_count + 1, ` +
   `started_at = clock_timestamp(), last_worker_id = '${WORKER}' ` +
   `where queue_name = '${slug}' and message_id = any(:ids::bigint[]) and status = 'queued' ` +

@@ -85,7 +85,7 @@ function claimAndComplete(workload, runs) {
     const found = commands.filter(({ text }) => pattern.test(text));
     return found.reduce((total, { milliseconds }) => total + milliseconds, 0) / found.length;
   };
-  return [of(/start_tasks/) / 10, of(/complete_task/)];
+  return [of(/^with claimed/) / 10, of(/complete_task/)];
 }
 
 /** Completed runs of maps of 1,000, with their archived messages. */

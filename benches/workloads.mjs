@@ -45,13 +45,14 @@ export function definition(slug, { steps }) {
 
 export const startScript = (slug, { input }) => `select run_id from pgflow.start_flow('${slug}', ${input});\n`;
 
-const read = (slug, claim) =>
-  `select coalesce(array_agg(msg_id), '{}') as ids, count(*) as found from pgmq.read('${slug}', 600, ${claim}) \\gset\n`;
+export const read = (slug, claim) =>
+  `with messages as (select * from pgmq.read('${slug}', 600, ${claim})) ` +
+  `select coalesce(array_agg(msg_id), '{}') as ids, count(*) as found from messages \\gset\n`;
 
 const claimTasks = (slug) =>
+  `with claimed as (select * from pgflow.start_tasks('${slug}', :ids::bigint[], '${WORKER}')) ` +
   `select coalesce(array_agg(run_id), '{}') as runs, coalesce(array_agg(step_slug), '{}') as steps, ` +
-  `coalesce(array_agg(task_index), '{}') as indexes, count(*) as tasks ` +
-  `from pgflow.start_tasks('${slug}', :ids::bigint[], '${WORKER}') \\gset\n`;
+  `coalesce(array_agg(task_index), '{}') as indexes, count(*) as tasks from claimed \\gset\n`;
 
 const reports = (claim, report) =>
   Array.from({ length: claim }, (_, at) => `\\if :tasks > ${at}\n${report(at + 1)};\n\\endif\n`).join("");

@@ -29,6 +29,20 @@ as 'MODULE_PATHNAME', 'complete_task_wrapper';
 comment on function pgflow.complete_task is
 'Completes a started task and, with a step''s last one, the step, and starts what waited for it. Returns the task, no row for an unknown one. Late and repeated reports change nothing but may archive the message. An output that is no array where a map step needs one fails the run.';
 
+create or replace function pgflow.complete_tasks(
+  run_ids       uuid[],
+  step_slugs    text[],
+  task_indexes  integer[],
+  outputs       jsonb[]
+)
+returns setof pgflow.step_tasks
+language c
+set search_path to pg_catalog, pg_temp
+as 'MODULE_PATHNAME', 'complete_tasks_wrapper';
+
+comment on function pgflow.complete_tasks is
+'Completes the tasks run_ids[n], step_slugs[n], task_indexes[n] with outputs[n], with the effect of complete_task on each in this order and the work shared. Returns the tasks as they are afterwards, in input order, none for an unknown one. No rows for NULL or empty arrays. Error 22023 when the arrays differ in length.';
+
 create or replace function pgflow.fail_task(
   run_id         uuid,
   step_slug      text,

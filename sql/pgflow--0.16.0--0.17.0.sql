@@ -67,6 +67,14 @@ alter table pgflow.step_tasks
 create unique index idx_step_tasks_queue_message on pgflow.step_tasks (queue_name, message_id)
                                                  where message_id is not null;
 drop index pgflow.idx_step_tasks_message_id;
+
+-- No query uses these, and each would cost a write for every change of a status: docs/adr/0007-fewer-indexes.md.
+drop index pgflow.idx_runs_status;
+drop index pgflow.idx_step_states_ready, pgflow.idx_step_states_failed, pgflow.idx_step_states_skipped,
+           pgflow.idx_step_states_run_id;
+drop index pgflow.idx_step_tasks_queued_msg, pgflow.idx_step_tasks_queued, pgflow.idx_step_tasks_completed,
+           pgflow.idx_step_tasks_failed, pgflow.idx_step_tasks_last_worker;
+
 create unique index idx_flows_normalized_slug on pgflow.flows (lower(flow_slug));
 
 -- start_tasks gets an argument, which makes it another function; the old one steps aside and hands its owner and
@@ -231,6 +239,20 @@ as 'MODULE_PATHNAME', 'complete_task_wrapper';
 
 comment on function pgflow.complete_task is
 'Completes a started task and, with a step''s last one, the step, and starts what waited for it. Returns the task, no row for an unknown one. Late and repeated reports change nothing but may archive the message. An output that is no array where a map step needs one fails the run.';
+
+create or replace function pgflow.complete_tasks(
+  run_ids       uuid[],
+  step_slugs    text[],
+  task_indexes  integer[],
+  outputs       jsonb[]
+)
+returns setof pgflow.step_tasks
+language c
+set search_path to pg_catalog, pg_temp
+as 'MODULE_PATHNAME', 'complete_tasks_wrapper';
+
+comment on function pgflow.complete_tasks is
+'Completes the tasks run_ids[n], step_slugs[n], task_indexes[n] with outputs[n], with the effect of complete_task on each in this order and the work shared. Returns the tasks as they are afterwards, in input order, none for an unknown one. No rows for NULL or empty arrays. Error 22023 when the arrays differ in length.';
 
 create or replace function pgflow.fail_task(
   run_id         uuid,
@@ -456,7 +478,7 @@ declare
   privilege record;
 begin
   execute format('alter function %s owner to %s', new, (select proowner::regrole from pg_proc where oid = old));
-  execute format('alter function pgflow.is_valid_queue_name owner to %s',
+  execute format('alter function pgflow.is_valid_queue_name owner to %1$s; alter function pgflow.complete_tasks owner to %1$s',
                  (select relowner::regrole from pg_class where oid = tables));
 
   if (select proacl is not null from pg_proc where oid = old) then

@@ -22,7 +22,6 @@ create table pgflow.runs (
 );
 
 create index idx_runs_flow_slug on pgflow.runs (flow_slug);
-create index idx_runs_status    on pgflow.runs (status);
 
 comment on table  pgflow.runs                 is 'Runs of flows. A completed or failed run never changes again.';
 comment on column pgflow.runs.output          is 'Once completed: object of the outputs of completed steps that nothing depends on; NULL when there is no such step.';
@@ -76,12 +75,7 @@ create table pgflow.step_states (
   constraint skipped_at_is_after_created_at            check (skipped_at is null or skipped_at >= created_at)
 );
 
-create index idx_step_states_ready     on pgflow.step_states (run_id, status, remaining_deps)
-                                       where status = 'created' and remaining_deps = 0;
-create index idx_step_states_failed    on pgflow.step_states (run_id, step_slug) where status = 'failed';
-create index idx_step_states_skipped   on pgflow.step_states (run_id, step_slug) where status = 'skipped';
 create index idx_step_states_flow_slug on pgflow.step_states (flow_slug);
-create index idx_step_states_run_id    on pgflow.step_states (run_id);
 
 comment on table  pgflow.step_states                 is 'State of each step of a run, created with the run.';
 comment on column pgflow.step_states.remaining_tasks is 'Tasks that have not completed. NULL before the step starts and once it is skipped.';
@@ -139,12 +133,7 @@ create table pgflow.step_tasks (
 
 create unique index idx_step_tasks_queue_message on pgflow.step_tasks (queue_name, message_id)
                                                  where message_id is not null;
-create index idx_step_tasks_queued_msg    on pgflow.step_tasks (message_id) where status = 'queued';
-create index idx_step_tasks_queued        on pgflow.step_tasks (run_id, step_slug) where status = 'queued';
-create index idx_step_tasks_completed     on pgflow.step_tasks (run_id, step_slug) where status = 'completed';
-create index idx_step_tasks_failed        on pgflow.step_tasks (run_id, step_slug) where status = 'failed';
 create index idx_step_tasks_started       on pgflow.step_tasks (started_at) where status = 'started';
-create index idx_step_tasks_last_worker   on pgflow.step_tasks (last_worker_id) where status = 'started';
 create index idx_step_tasks_flow_run_step on pgflow.step_tasks (flow_slug, run_id, step_slug);
 
 comment on table  pgflow.step_tasks                        is 'Tasks of started steps. Each is delivered to workers as one PGMQ message.';

@@ -6,7 +6,7 @@
 use std::ffi::{CStr, CString};
 
 use pgrx::callconv::{Arg, ArgAbi, BoxRet, FcInfo};
-use pgrx::datum::Datum;
+use pgrx::datum::{Datum, UnboxDatum};
 use pgrx::nullable::Nullable;
 use pgrx::{
     direct_function_call, direct_function_call_as_datum, impl_sql_translatable, pg_sys, FromDatum,
@@ -28,6 +28,16 @@ impl Jsonb {
 
     pub fn is_array(self) -> bool {
         self.type_name() == "array"
+    }
+
+    /// How many elements an array has; 0 for any other value.
+    pub fn array_length(self) -> i32 {
+        if !self.is_array() {
+            return 0;
+        }
+        // SAFETY: the datum is a jsonb array; the function reads it and nothing else.
+        unsafe { direct_function_call::<i32>(pg_sys::jsonb_array_length, &[Some(self.0)]) }
+            .unwrap_or_default()
     }
 
     /// The value's text, as PostgreSQL writes it.
@@ -143,6 +153,18 @@ unsafe impl<'fcx> ArgAbi<'fcx> for Jsonb {
 
     unsafe fn unbox_nullable_arg(arg: Arg<'_, 'fcx>) -> Nullable<Self> {
         unsafe { arg.unbox_arg_using_from_datum::<Self>() }.into()
+    }
+}
+
+// SAFETY: an element of a jsonb array is a pointer into the array, which lives as long as the argument.
+unsafe impl UnboxDatum for Jsonb {
+    type As<'src> = Self;
+
+    unsafe fn unbox<'src>(datum: Datum<'src>) -> Self::As<'src>
+    where
+        Self: 'src,
+    {
+        Self(datum.sans_lifetime())
     }
 }
 

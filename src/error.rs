@@ -47,8 +47,8 @@ pub enum Error {
     UnknownRun { run: pgrx::Uuid },
     #[error("messages of started tasks are not in queue \"{queue}\" any more")]
     MessagesVanished { queue: String, ids: Vec<i64> },
-    #[error("msg_ids and vt_offsets differ in length")]
-    UnequalArrays { ids: usize, offsets: usize },
+    #[error("{} differ in length", names(.arrays))]
+    UnequalArrays { arrays: Vec<(&'static str, usize)> },
     #[error("retry delay of {base} seconds after {attempts} attempts is not a number")]
     DelayNotANumber { base: String, attempts: i32 },
     #[error("unexpected value \"{value}\" for a {what}")]
@@ -109,8 +109,11 @@ impl Error {
             Error::MessagesVanished { ids, .. } => {
                 format!("At least one is missing of message ids {ids:?}.")
             }
-            Error::UnequalArrays { ids, offsets } => {
-                format!("{ids} message ids, {offsets} offsets.")
+            Error::UnequalArrays { arrays } => {
+                let lengths = arrays
+                    .iter()
+                    .map(|(name, length)| format!("{name}: {length}"));
+                format!("{}.", lengths.collect::<Vec<_>>().join(", "))
             }
             Error::Spi { statement, .. } => format!("Statement: {statement}"),
             _ => return None,
@@ -141,6 +144,16 @@ impl Error {
             }
             _ => return None,
         })
+    }
+}
+
+/// `a, b and c`
+fn names(arrays: &[(&str, usize)]) -> String {
+    let names: Vec<_> = arrays.iter().map(|(name, _)| *name).collect();
+    match names.split_last() {
+        Some((last, [])) => last.to_string(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
     }
 }
 

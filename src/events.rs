@@ -8,6 +8,132 @@ use pgrx::{pg_sys, Uuid};
 use crate::db::{function_exists, param, Statement};
 use crate::error::Error;
 
+/// A transition of a run, or of the step with this slug.
+pub enum Event {
+    RunStarted {
+        remaining_steps: i32,
+    },
+    RunCompleted,
+    RunFailed {
+        error_message: Option<String>,
+    },
+    /// The run failed because a step returned what its dependent cannot map over: the step's event says why.
+    RunFailedByType,
+    StepStarted(String),
+    StepCompleted(String),
+    TasklessStepCompleted(String),
+    StepFailed(String),
+    StepSkipped(String),
+    /// The step is skipped because its handler used up its attempts.
+    StepSkippedAfterFailure(String),
+}
+
+impl Event {
+    /// The new status, which is the end of the event's name.
+    fn status(&self) -> &'static str {
+        match self {
+            Self::RunStarted { .. } | Self::StepStarted(_) => "started",
+            Self::RunCompleted | Self::StepCompleted(_) | Self::TasklessStepCompleted(_) => {
+                "completed"
+            }
+            Self::RunFailed { .. } | Self::RunFailedByType | Self::StepFailed(_) => "failed",
+            Self::StepSkipped(_) | Self::StepSkippedAfterFailure(_) => "skipped",
+        }
+    }
+
+    /// What the statement below knows its payload by.
+    fn payload(&self) -> &'static str {
+        match self {
+            Self::RunStarted { .. } => "run started",
+            Self::RunCompleted => "run completed",
+            Self::RunFailed { .. } => "run failed",
+            Self::RunFailedByType => "run failed by type",
+            Self::StepStarted(_) => "step started",
+            Self::StepCompleted(_) => "step completed",
+            Self::TasklessStepCompleted(_) => "taskless step completed",
+            Self::StepFailed(_) => "step failed",
+            Self::StepSkipped(_) => "step skipped",
+            Self::StepSkippedAfterFailure(_) => "step skipped after failure",
+        }
+    }
+
+    fn step(&self) -> Option<&str> {
+        match self {
+            Self::RunStarted { .. }
+            | Self::RunCompleted
+            | Self::RunFailed { .. }
+            | Self::RunFailedByType => None,
+            Self::StepStarted(step)
+            | Self::StepCompleted(step)
+            | Self::TasklessStepCompleted(step)
+            | Self::StepFailed(step)
+            | Self::StepSkipped(step)
+            | Self::StepSkippedAfterFailure(step) => Some(step),
+        }
+    }
+}
+
+/// Sends the events of one call about one run, in order. Values come from the rows as they are now: what an event
+/// tells does not change any more within the call, but for the two parameters. One statement, because PostgreSQL
+/// prepares `realtime.send` anew for each one.
+pub fn send(run_id: Uuid, events: &[Event]) -> Result<(), Error> {
+    static SEND: Statement = Statement::new(
+        "select realtime.send(e.payload, e.name, e.topic, false)
+         from (
+           select case when k.step is null then concat('run:', k.status) else concat('step:', k.step, ':', k.status) end,
+                  concat('pgflow:run:', r.run_id),
+                  case when k.step is null
+                    then jsonb_build_object('event_type', concat('run:', k.status), 'run_id', r.run_id,
+                                            'status', k.status, 'flow_slug', r.flow_slug)
+                    else jsonb_build_object('event_type', concat('step:', k.status), 'run_id', r.run_id,
+                                            'status', k.status, 'step_slug', k.step)
+                  end || case k.payload
+                    when 'run started' then jsonb_build_object(
+                      'input', r.input, 'remaining_steps', $5, 'started_at', r.started_at)
+                    when 'run completed' then jsonb_build_object('output', r.output, 'completed_at', r.completed_at)
+                    when 'run failed' then jsonb_build_object('error_message', $6, 'failed_at', r.failed_at)
+                    when 'run failed by type' then jsonb_build_object('failed_at', r.failed_at)
+                    when 'step started' then jsonb_build_object(
+                      'started_at', s.started_at, 'remaining_tasks', s.initial_tasks, 'remaining_deps', s.remaining_deps)
+                    when 'step completed' then jsonb_build_object('output', s.output, 'completed_at', s.completed_at)
+                    when 'taskless step completed' then jsonb_build_object(
+                      'output', s.output, 'completed_at', s.completed_at, 'started_at', s.started_at,
+                      'remaining_tasks', 0, 'remaining_deps', 0)
+                    when 'step failed' then jsonb_build_object('error_message', s.error_message, 'failed_at', s.failed_at)
+                    when 'step skipped' then jsonb_build_object(
+                      'flow_slug', s.flow_slug, 'skip_reason', s.skip_reason, 'skipped_at', s.skipped_at)
+                    when 'step skipped after failure' then jsonb_build_object(
+                      'flow_slug', s.flow_slug, 'skip_reason', s.skip_reason, 'skipped_at', s.skipped_at,
+                      'error_message', s.error_message)
+                  end
+           from unnest($2, $3, $4) with ordinality as k (payload, status, step, position)
+           join pgflow.runs r on r.run_id = $1
+           left join pgflow.step_states s on s.run_id = $1 and s.step_slug = k.step
+           order by k.position
+           offset 0
+         ) as e (name, topic, payload)",
+    );
+    if events.is_empty() || !enabled() {
+        return Ok(());
+    }
+    let remaining_steps = events.iter().find_map(|event| match event {
+        Event::RunStarted { remaining_steps } => Some(*remaining_steps),
+        _ => None,
+    });
+    let error_message = events.iter().find_map(|event| match event {
+        Event::RunFailed { error_message } => error_message.as_deref(),
+        _ => None,
+    });
+    SEND.run(&[
+        param(run_id),
+        param(events.iter().map(Event::payload).collect::<Vec<_>>()),
+        param(events.iter().map(Event::status).collect::<Vec<_>>()),
+        param(events.iter().map(Event::step).collect::<Vec<_>>()),
+        param(remaining_steps),
+        param(error_message),
+    ])
+}
+
 fn enabled() -> bool {
     let arguments = [
         pg_sys::JSONBOID,
@@ -16,141 +142,4 @@ fn enabled() -> bool {
         pg_sys::BOOLOID,
     ];
     function_exists(c"realtime", c"send", &arguments)
-}
-
-/// Sends one run event; `$payload` is SQL over the run row `r` and, where it has one, the error message `$2`.
-macro_rules! run_event {
-    ($event:literal, $payload:literal) => {
-        concat!(
-            "select realtime.send(jsonb_build_object('event_type', '",
-            $event,
-            "', 'run_id', r.run_id, ",
-            "'status', r.status, 'flow_slug', r.flow_slug) || jsonb_build_object(",
-            $payload,
-            "), ",
-            "'",
-            $event,
-            "', concat('pgflow:run:', r.run_id), false) ",
-            "from pgflow.runs r where r.run_id = $1"
-        )
-    };
-}
-
-/// Sends one event for each of the steps `$2`, in that order; `$payload` is SQL over the state row `s`.
-macro_rules! step_event {
-    ($event:literal, $payload:literal) => {
-        concat!(
-            "select realtime.send(e.payload, concat('step:', e.step_slug, ':",
-            $event,
-            "'), ",
-            "concat('pgflow:run:', e.run_id), false) from (",
-            "select s.run_id, s.step_slug, jsonb_build_object('event_type', 'step:",
-            $event,
-            "', ",
-            "'run_id', s.run_id, 'step_slug', s.step_slug, 'status', s.status, ",
-            $payload,
-            ") as payload ",
-            "from unnest($2) with ordinality as k (step_slug, position) ",
-            "join pgflow.step_states s on s.run_id = $1 and s.step_slug = k.step_slug ",
-            "order by k.position offset 0) e"
-        )
-    };
-}
-
-pub fn run_started(run_id: Uuid) -> Result<(), Error> {
-    static SEND: Statement = Statement::new(run_event!(
-        "run:started",
-        "'input', r.input, 'remaining_steps', r.remaining_steps, 'started_at', r.started_at"
-    ));
-    for_run(&SEND, run_id)
-}
-
-pub fn run_completed(run_id: Uuid) -> Result<(), Error> {
-    static SEND: Statement = Statement::new(run_event!(
-        "run:completed",
-        "'output', r.output, 'completed_at', r.completed_at"
-    ));
-    for_run(&SEND, run_id)
-}
-
-pub fn run_failed(run_id: Uuid, error_message: Option<&str>) -> Result<(), Error> {
-    static SEND: Statement = Statement::new(run_event!(
-        "run:failed",
-        "'error_message', $2, 'failed_at', r.failed_at"
-    ));
-    if enabled() {
-        SEND.run(&[param(run_id), param(error_message)])?;
-    }
-    Ok(())
-}
-
-/// A run that failed because a step returned what its dependent cannot map over: the step's event says why.
-pub fn run_failed_by_type(run_id: Uuid) -> Result<(), Error> {
-    static SEND: Statement = Statement::new(run_event!("run:failed", "'failed_at', r.failed_at"));
-    for_run(&SEND, run_id)
-}
-
-pub fn steps_started(run_id: Uuid, steps: &[&str]) -> Result<(), Error> {
-    static SEND: Statement = Statement::new(step_event!(
-        "started",
-        "'started_at', s.started_at, 'remaining_tasks', s.remaining_tasks, 'remaining_deps', s.remaining_deps"
-    ));
-    for_steps(&SEND, run_id, steps)
-}
-
-pub fn step_completed(run_id: Uuid, step_slug: &str) -> Result<(), Error> {
-    static SEND: Statement = Statement::new(step_event!(
-        "completed",
-        "'output', s.output, 'completed_at', s.completed_at"
-    ));
-    for_steps(&SEND, run_id, &[step_slug])
-}
-
-pub fn taskless_steps_completed(run_id: Uuid, steps: &[&str]) -> Result<(), Error> {
-    static SEND: Statement = Statement::new(step_event!(
-        "completed",
-        "'output', s.output, 'completed_at', s.completed_at, 'started_at', s.started_at, \
-         'remaining_tasks', 0, 'remaining_deps', 0"
-    ));
-    for_steps(&SEND, run_id, steps)
-}
-
-pub fn step_failed(run_id: Uuid, step_slug: &str) -> Result<(), Error> {
-    static SEND: Statement = Statement::new(step_event!(
-        "failed",
-        "'error_message', s.error_message, 'failed_at', s.failed_at"
-    ));
-    for_steps(&SEND, run_id, &[step_slug])
-}
-
-pub fn steps_skipped(run_id: Uuid, steps: &[&str]) -> Result<(), Error> {
-    static SEND: Statement = Statement::new(step_event!(
-        "skipped",
-        "'flow_slug', s.flow_slug, 'skip_reason', s.skip_reason, 'skipped_at', s.skipped_at"
-    ));
-    for_steps(&SEND, run_id, steps)
-}
-
-/// A step that is skipped because its handler used up its attempts.
-pub fn step_skipped_after_failure(run_id: Uuid, step_slug: &str) -> Result<(), Error> {
-    static SEND: Statement = Statement::new(step_event!(
-        "skipped",
-        "'flow_slug', s.flow_slug, 'skip_reason', s.skip_reason, 'skipped_at', s.skipped_at, \
-         'error_message', s.error_message"
-    ));
-    for_steps(&SEND, run_id, &[step_slug])
-}
-
-fn for_run(event: &'static Statement, run_id: Uuid) -> Result<(), Error> {
-    if enabled() {
-        event.run(&[param(run_id)])?;
-    }
-    Ok(())
-}
-
-fn for_steps(event: &'static Statement, run_id: Uuid, steps: &[&str]) -> Result<(), Error> {
-    if !steps.is_empty() && enabled() {
-        event.run(&[param(run_id), param(steps.to_vec())])?;
-    }
-    Ok(())
 }

@@ -70,6 +70,18 @@ impl<'a> TaskKey<'a> {
     }
 }
 
+/// A step that has just started, and where its tasks go.
+pub struct StartedStep {
+    pub run_id: Uuid,
+    pub flow_slug: String,
+    pub step_slug: String,
+    pub tasks: i32,
+    pub step_index: i32,
+    pub queue: QueueName,
+    /// Seconds until its messages can be read.
+    pub start_delay: i32,
+}
+
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident, $what:literal: $($variant:ident = $word:literal),+ $(,)?) => {
         $(#[$doc])*

@@ -7,11 +7,9 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
-use pgrx::Uuid;
-
 use crate::db::{self, param, Rows, Statement};
 use crate::error::Error;
-use crate::model::{MessageRef, QueueName};
+use crate::model::{MessageRef, QueueName, StartedStep};
 
 /// The spellings under which PGMQ lists a queue: none, one, or more in a damaged installation.
 pub fn listed(queue: &QueueName) -> Result<Vec<String>, Error> {
@@ -43,13 +41,11 @@ pub fn drop_call(spelling: &str) -> String {
     format!("select pgmq.drop_queue({})", db::quoted_literal(spelling))
 }
 
-/// Sends one message for each task of some steps of a run, delayed by some seconds. Returns the message ids, step
-/// by step in the order given, within a step by task_index.
+/// Sends one message for each task of started steps, delayed by some seconds. Returns the message ids, step by step
+/// in the order given, within a step by task_index.
 pub fn send_tasks(
     queue: &QueueName,
-    flow_slug: &str,
-    run_id: Uuid,
-    steps: &[(&str, i32)],
+    steps: &[&StartedStep],
     delay: i32,
 ) -> Result<Vec<i64>, Error> {
     static SEND: Statement = Statement::new(
@@ -60,29 +56,34 @@ pub fn send_tasks(
     static SEND_BATCH: Statement = Statement::new(
         "select s.id
          from pgmq.send_batch($1, (
-           select array_agg(jsonb_build_object('flow_slug', $2, 'run_id', $3, 'step_slug', k.step_slug,
+           select array_agg(jsonb_build_object('flow_slug', k.flow_slug, 'run_id', k.run_id, 'step_slug', k.step_slug,
                                                'task_index', i.task_index) order by k.position, i.task_index)
-           from unnest($4, $5) with ordinality as k (step_slug, tasks, position)
+           from unnest($2, $3, $4, $5) with ordinality as k (flow_slug, run_id, step_slug, tasks, position)
            cross join lateral generate_series(0, k.tasks - 1) as i (task_index)
          ), $6) with ordinality as s (id, position)
          order by s.position",
     );
     let rows = match steps {
-        [(step_slug, 1)] => SEND.rows(&[
+        [step] if step.tasks == 1 => SEND.rows(&[
             param(queue.as_str()),
-            param(flow_slug),
-            param(run_id),
-            param(*step_slug),
+            param(step.flow_slug.as_str()),
+            param(step.run_id),
+            param(step.step_slug.as_str()),
             param(delay),
         ])?,
-        _ => SEND_BATCH.rows(&[
-            param(queue.as_str()),
-            param(flow_slug),
-            param(run_id),
-            param(steps.iter().map(|(slug, _)| *slug).collect::<Vec<_>>()),
-            param(steps.iter().map(|(_, tasks)| *tasks).collect::<Vec<_>>()),
-            param(delay),
-        ])?,
+        _ => {
+            let texts = |of: fn(&StartedStep) -> &str| {
+                steps.iter().map(|step| of(step)).collect::<Vec<_>>()
+            };
+            SEND_BATCH.rows(&[
+                param(queue.as_str()),
+                param(texts(|step| &step.flow_slug)),
+                param(steps.iter().map(|step| step.run_id).collect::<Vec<_>>()),
+                param(texts(|step| &step.step_slug)),
+                param(steps.iter().map(|step| step.tasks).collect::<Vec<_>>()),
+                param(delay),
+            ])?
+        }
     };
     rows.collect(|record| record.get(1))
 }

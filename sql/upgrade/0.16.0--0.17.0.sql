@@ -36,6 +36,14 @@ alter table pgflow.step_tasks
 create unique index idx_step_tasks_queue_message on pgflow.step_tasks (queue_name, message_id)
                                                  where message_id is not null;
 drop index pgflow.idx_step_tasks_message_id;
+
+-- No query uses these, and each would cost a write for every change of a status: docs/adr/0007-fewer-indexes.md.
+drop index pgflow.idx_runs_status;
+drop index pgflow.idx_step_states_ready, pgflow.idx_step_states_failed, pgflow.idx_step_states_skipped,
+           pgflow.idx_step_states_run_id;
+drop index pgflow.idx_step_tasks_queued_msg, pgflow.idx_step_tasks_queued, pgflow.idx_step_tasks_completed,
+           pgflow.idx_step_tasks_failed, pgflow.idx_step_tasks_last_worker;
+
 create unique index idx_flows_normalized_slug on pgflow.flows (lower(flow_slug));
 
 -- start_tasks gets an argument, which makes it another function; the old one steps aside and hands its owner and
@@ -56,7 +64,7 @@ declare
   privilege record;
 begin
   execute format('alter function %s owner to %s', new, (select proowner::regrole from pg_proc where oid = old));
-  execute format('alter function pgflow.is_valid_queue_name owner to %s',
+  execute format('alter function pgflow.is_valid_queue_name owner to %1$s; alter function pgflow.complete_tasks owner to %1$s',
                  (select relowner::regrole from pg_class where oid = tables));
 
   if (select proacl is not null from pg_proc where oid = old) then

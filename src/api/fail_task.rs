@@ -76,7 +76,7 @@ fn give_up(
         Mode::Skip => {
             skip::exhausted(&mut update, key.step_slug, error_message)?;
             let ready = step_states::release_dependents(&update.run, &[key.step_slug])?;
-            advance::advance(&mut update, ready)?;
+            advance::advance(&mut update, ready.into())?;
         }
         Mode::SkipCascade => {
             skip::exhausted(&mut update, key.step_slug, error_message)?;

@@ -15,6 +15,7 @@ mod cascade_complete_taskless_steps;
 mod cascade_resolve_conditions;
 mod cleanup_ensure_workers_logs;
 mod complete_task;
+mod complete_tasks;
 mod create_flow;
 mod delete_flow_and_data;
 mod ensure_flow_compiled;

@@ -47,11 +47,8 @@ fn set_vt_batch(
         return Ok(TableIterator::empty());
     };
     if ids.len() != offsets.len() {
-        return Err(Error::UnequalArrays {
-            ids: ids.len(),
-            offsets: offsets.len(),
-        }
-        .into());
+        let arrays = vec![("msg_ids", ids.len()), ("vt_offsets", offsets.len())];
+        return Err(Error::UnequalArrays { arrays }.into());
     }
     if ids.is_empty() {
         return Ok(TableIterator::empty());

@@ -19,9 +19,10 @@ fn start_ready_steps(run_id: Option<Uuid>) -> Result<(), ErrorReport> {
         let Some(run) = runs::lock(run_id)?.filter(|run| run.status == RunStatus::Started) else {
             return Ok(());
         };
-        let update = RunUpdate::new(run);
+        let mut update = RunUpdate::new(run);
         let mut ready = advance::cleared(&update)?;
         ready.retain(|step| step.tasks > 0);
-        advance::start(&update, &ready)
+        advance::start(&mut update, &ready)?;
+        update.save()
     })?)
 }

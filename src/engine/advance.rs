@@ -3,14 +3,14 @@
 
 use crate::engine::{failure, skip, RunUpdate};
 use crate::error::Error;
-use crate::events;
-use crate::model::{Mode, QueueName};
-use crate::queue;
-use crate::store::step_states::{self, ReadyStep, StartedStep};
-use crate::store::step_tasks;
+use crate::events::Event;
+use crate::model::Mode;
+use crate::store::step_states::{self, ReadyStep, Released};
 
-/// Takes ready steps as far as they go. Ends early when a condition fails the run.
-pub fn advance(update: &mut RunUpdate, mut ready: Vec<ReadyStep>) -> Result<(), Error> {
+/// Takes steps that have become ready as far as they go. Ends early when a condition fails the run.
+pub fn advance(update: &mut RunUpdate, released: Released) -> Result<(), Error> {
+    update.create_tasks(released.started);
+    let mut ready = released.ready;
     let mut startable = Vec::new();
     while !ready.is_empty() {
         let Some(cleared) = resolve_conditions(update, ready)? else {
@@ -108,7 +108,9 @@ pub fn complete_taskless(
     while !wave.is_empty() {
         step_states::complete_taskless(&update.run, &wave)?;
         let slugs = step_states::slugs(&wave);
-        events::taskless_steps_completed(update.run.run_id, &slugs)?;
+        for slug in &slugs {
+            update.tell(Event::TasklessStepCompleted(slug.to_string()));
+        }
         update.end_steps(slugs.len());
         result.completed += slugs.len() as i32;
         let released = step_states::release_dependents(&update.run, &slugs)?;
@@ -121,42 +123,11 @@ pub fn complete_taskless(
     Ok(result)
 }
 
-/// Starts ready steps: a message for each task, sent once per queue and delay, then the task rows.
-pub fn start(update: &RunUpdate, steps: &[ReadyStep]) -> Result<(), Error> {
-    if steps.is_empty() {
-        return Ok(());
-    }
-    let run = &update.run;
-    let started = step_states::start(run, steps)?;
-    events::steps_started(
-        run.run_id,
-        &started
-            .iter()
-            .map(|step| step.step_slug.as_str())
-            .collect::<Vec<_>>(),
-    )?;
-    for ((queue, delay), steps) in by_route(&started) {
-        let counts: Vec<_> = steps
-            .iter()
-            .map(|step| (step.step_slug.as_str(), step.tasks))
-            .collect();
-        let ids = queue::send_tasks(queue, &run.flow_slug, run.run_id, &counts, delay)?;
-        step_tasks::insert(run, &steps, queue, ids)?;
+/// Starts ready steps; their tasks are created when the call ends.
+pub fn start(update: &mut RunUpdate, steps: &[ReadyStep]) -> Result<(), Error> {
+    if !steps.is_empty() {
+        let started = step_states::start(&update.run, steps)?;
+        update.create_tasks(started);
     }
     Ok(())
-}
-
-type Route<'a> = (&'a QueueName, i32);
-
-/// Steps grouped by queue and start delay, in the order of each group's first step.
-fn by_route(started: &[StartedStep]) -> Vec<(Route<'_>, Vec<&StartedStep>)> {
-    let mut groups: Vec<(Route, Vec<&StartedStep>)> = Vec::new();
-    for step in started {
-        let route = (&step.queue, step.start_delay);
-        match groups.iter_mut().find(|(known, _)| *known == route) {
-            Some((_, steps)) => steps.push(step),
-            None => groups.push((route, vec![step])),
-        }
-    }
-    groups
 }

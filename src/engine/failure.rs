@@ -2,7 +2,7 @@
 
 use crate::engine::RunUpdate;
 use crate::error::Error;
-use crate::events;
+use crate::events::Event;
 use crate::model::{RunStatus, TaskStatus};
 use crate::store::{runs, step_states, step_tasks};
 
@@ -27,8 +27,9 @@ pub fn by_handler(
 pub fn by_type(update: &mut RunUpdate, step_slug: &str, error_message: &str) -> Result<(), Error> {
     step_states::fail(update.run.run_id, step_slug, Some(error_message))?;
     fail_run(update)?;
-    events::run_failed_by_type(update.run.run_id)?;
-    events::step_failed(update.run.run_id, step_slug)
+    update.tell(Event::RunFailedByType);
+    update.tell(Event::StepFailed(step_slug.to_string()));
+    Ok(())
 }
 
 fn by_step(
@@ -38,11 +39,15 @@ fn by_step(
 ) -> Result<(), Error> {
     step_states::fail(update.run.run_id, step_slug, error_message)?;
     fail_run(update)?;
-    events::step_failed(update.run.run_id, step_slug)?;
-    events::run_failed(update.run.run_id, error_message)
+    update.tell(Event::StepFailed(step_slug.to_string()));
+    update.tell(Event::RunFailed {
+        error_message: error_message.map(str::to_string),
+    });
+    Ok(())
 }
 
 fn fail_run(update: &mut RunUpdate) -> Result<(), Error> {
+    update.create_tasks_now()?;
     update.run.status = RunStatus::Failed;
     runs::fail(&update.run)?;
     let cancelled = step_tasks::end_unfinished(update.run.run_id, None, TaskStatus::Cancelled)?;

@@ -20,24 +20,27 @@
 //! decides only when it was read under its row's lock, or by the guard of the UPDATE that changes it.
 
 pub mod advance;
+pub mod batch;
 pub mod compile;
 pub mod definition;
 pub mod failure;
+pub mod outbox;
 pub mod report;
 pub mod skip;
 pub mod start;
 
 use crate::error::Error;
-use crate::events;
-use crate::model::{MessageRef, RunStatus};
-use crate::queue;
+use crate::events::{self, Event};
+use crate::model::{MessageRef, RunStatus, StartedStep};
 use crate::store::runs::{self, LockedRun};
+use outbox::Outbox;
 
-/// One call's work on a locked run. Collects what is written last: messages to archive and the run's counter.
+/// One call's work on a locked run. Collects what is written last: the run's counter, events and messages.
 pub struct RunUpdate {
     pub run: LockedRun,
     ended_steps: i32,
-    retired: Vec<MessageRef>,
+    events: Vec<Event>,
+    outbox: Outbox,
 }
 
 impl RunUpdate {
@@ -45,7 +48,8 @@ impl RunUpdate {
         Self {
             run,
             ended_steps: 0,
-            retired: Vec::new(),
+            events: Vec::new(),
+            outbox: Outbox::default(),
         }
     }
 
@@ -55,27 +59,54 @@ impl RunUpdate {
         self.run.remaining_steps -= count as i32;
     }
 
+    /// Has an event sent when the call ends, after those told before.
+    pub fn tell(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    /// Has the tasks of steps that have just started created when the call ends.
+    pub fn create_tasks(&mut self, started: Vec<StartedStep>) {
+        for step in &started {
+            self.tell(Event::StepStarted(step.step_slug.clone()));
+        }
+        self.outbox.started.extend(started);
+    }
+
+    /// Creates at once the tasks that are due, because something is about to happen to all tasks of the run.
+    pub fn create_tasks_now(&mut self) -> Result<(), Error> {
+        outbox::create_tasks(std::mem::take(&mut self.outbox.started))
+    }
+
     /// Has messages archived when the call ends: nothing will be done about them any more.
     pub fn retire(&mut self, messages: impl IntoIterator<Item = MessageRef>) {
-        self.retired.extend(messages);
+        self.outbox.retired.extend(messages);
     }
 
-    /// Archives what was retired and writes the run's counter.
+    /// Ends the call's work on a run that stays as it is, though no step may remain.
     pub fn save(self) -> Result<(), Error> {
-        queue::archive(self.retired)?;
-        if self.run.status == RunStatus::Started && self.ended_steps > 0 {
-            runs::write_remaining_steps(&self.run)?;
-        }
-        Ok(())
+        self.write(false)?.deliver()
     }
 
-    /// As `save`, and completes the run when no step remains.
+    /// Ends the call's work on a run; completes the run when no step remains.
     pub fn finish(self) -> Result<(), Error> {
-        if self.run.status != RunStatus::Started || self.run.remaining_steps > 0 {
-            return self.save();
+        self.write(true)?.deliver()
+    }
+
+    /// As `finish`, but for the queues: what is to be done there is returned.
+    pub fn finish_rows(self) -> Result<Outbox, Error> {
+        self.write(true)
+    }
+
+    fn write(mut self, completes: bool) -> Result<Outbox, Error> {
+        if self.run.status == RunStatus::Started {
+            if completes && self.run.remaining_steps == 0 {
+                runs::complete(&self.run)?;
+                self.tell(Event::RunCompleted);
+            } else if self.ended_steps > 0 {
+                runs::write_remaining_steps(&self.run)?;
+            }
         }
-        queue::archive(self.retired)?;
-        runs::complete(&self.run)?;
-        events::run_completed(self.run.run_id)
+        events::send(self.run.run_id, &self.events)?;
+        Ok(self.outbox)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::engine::RunUpdate;
 use crate::error::Error;
-use crate::events;
+use crate::events::Event;
 use crate::model::TaskStatus;
 use crate::store::step_states::{self, ReadyStep};
 use crate::store::step_tasks;
@@ -16,7 +16,7 @@ pub fn unmet(update: &mut RunUpdate, steps: &[&str]) -> Result<Vec<ReadyStep>, E
         return Ok(Vec::new());
     }
     step_states::skip(&update.run, steps, CONDITION_UNMET, None)?;
-    events::steps_skipped(update.run.run_id, steps)?;
+    tell_skipped(update, steps);
     update.end_steps(steps.len());
     step_states::release_dependents(&update.run, steps)
 }
@@ -28,7 +28,7 @@ pub fn exhausted(
     error_message: Option<&str>,
 ) -> Result<(), Error> {
     step_states::skip(&update.run, &[step_slug], HANDLER_FAILED, error_message)?;
-    events::step_skipped_after_failure(update.run.run_id, step_slug)?;
+    update.tell(Event::StepSkippedAfterFailure(step_slug.to_string()));
     update.end_steps(1);
     skip_tasks(update, &[step_slug])
 }
@@ -40,7 +40,7 @@ pub fn cascade(update: &mut RunUpdate, roots: &[&str], reason: Option<&str>) -> 
     }
     let skipped = step_states::skip_cascade(&update.run, roots, reason)?;
     let slugs: Vec<&str> = skipped.iter().map(|step| step.step_slug.as_str()).collect();
-    events::steps_skipped(update.run.run_id, &slugs)?;
+    tell_skipped(update, &slugs);
     update.end_steps(slugs.len());
     let started: Vec<&str> = skipped
         .iter()
@@ -49,6 +49,12 @@ pub fn cascade(update: &mut RunUpdate, roots: &[&str], reason: Option<&str>) -> 
         .collect();
     skip_tasks(update, &started)?;
     Ok(skipped.len() as i32)
+}
+
+fn tell_skipped(update: &mut RunUpdate, steps: &[&str]) {
+    for step in steps {
+        update.tell(Event::StepSkipped(step.to_string()));
+    }
 }
 
 fn skip_tasks(update: &mut RunUpdate, steps: &[&str]) -> Result<(), Error> {

@@ -62,7 +62,9 @@ pub fn lock_for_deletion(flow_slug: &str) -> Result<bool, Error> {
 /// Deletes every row of a flow, dependents first.
 pub fn delete_rows(flow_slug: &str) -> Result<(), Error> {
     static DELETES: [Statement; 6] = [
-        Statement::new("delete from pgflow.step_tasks where flow_slug = $1"),
+        Statement::new(
+            "delete from pgflow.step_tasks t using pgflow.runs r where r.flow_slug = $1 and t.run_id = r.run_id",
+        ),
         Statement::new("delete from pgflow.step_states where flow_slug = $1"),
         Statement::new("delete from pgflow.runs where flow_slug = $1"),
         Statement::new("delete from pgflow.deps where flow_slug = $1"),

@@ -6,7 +6,7 @@ use crate::datum::{Jsonb, Row};
 use crate::db::{param, Record, Statement};
 use crate::error::Error;
 use crate::model::RunStatus;
-use crate::store::step_states::ReadyStep;
+use crate::store::step_states::Released;
 
 /// A run whose row this transaction has locked, and how many of its steps have not ended. Ended steps are
 /// counted here and written with the run's next update: each run row is written once per call.
@@ -29,45 +29,63 @@ impl LockedRun {
     }
 }
 
-/// Creates a run and the state of each of its steps; returns the run and the steps without dependencies.
+/// Creates a run and the state of each of its steps. Starts the steps without dependencies, unless one of them has
+/// a condition or is a map without elements: then none starts here. An error when one is a map and the input is no
+/// array.
 pub fn insert(
     flow_slug: Option<&str>,
     input: Option<Jsonb>,
     run_id: Option<Uuid>,
-) -> Result<(LockedRun, Vec<ReadyStep>), Error> {
+) -> Result<(LockedRun, Released), Error> {
     static INSERT: Statement = Statement::new(
         "with definition as materialized (
-           select s.* from pgflow.steps s where s.flow_slug = $1
+           select s.step_slug, s.step_index, s.deps_count, s.queue_name, coalesce(s.opt_start_delay, 0) as start_delay,
+                  s.required_input_pattern is not null or s.forbidden_input_pattern is not null as conditional,
+                  case when s.step_type = 'single' then 1
+                       when s.deps_count = 0 and jsonb_typeof($2) = 'array' then jsonb_array_length($2) end as tasks
+           from pgflow.steps s where s.flow_slug = $1
+         ), root as materialized (
+           select coalesce(bool_and(not conditional and coalesce(tasks, 0) > 0), false) as plain from definition where deps_count = 0
          ), run as (
            insert into pgflow.runs (run_id, flow_slug, input, remaining_steps)
            values (coalesce($3, gen_random_uuid()), $1, $2, (select count(*) from definition))
            returning run_id, flow_slug, status, remaining_steps
          ), states as (
-           insert into pgflow.step_states (flow_slug, run_id, step_slug, remaining_deps, initial_tasks)
-           select d.flow_slug, run.run_id, d.step_slug, d.deps_count,
-                  case when d.step_type = 'single' then 1
-                       when d.deps_count = 0 then jsonb_array_length($2) end
-           from definition d, run
-           returning step_slug, initial_tasks, remaining_deps
+           insert into pgflow.step_states (flow_slug, run_id, step_slug, remaining_deps, initial_tasks, status,
+                                           remaining_tasks, started_at)
+           select $1, run.run_id, d.step_slug, d.deps_count, d.tasks,
+                  case when d.deps_count = 0 and root.plain then 'started' else 'created' end,
+                  case when d.deps_count = 0 and root.plain then d.tasks end,
+                  case when d.deps_count = 0 and root.plain then greatest(clock_timestamp(), now()) end
+           from definition d, run, root
+           returning step_slug, status, remaining_deps
          )
-         select run.run_id, run.flow_slug, run.status, run.remaining_steps,
-                d.step_slug, states.initial_tasks, d.step_index,
-                d.required_input_pattern is not null or d.forbidden_input_pattern is not null
+         select run.run_id, run.flow_slug, run.status, run.remaining_steps, d.step_slug, d.tasks, d.step_index,
+                d.conditional, states.status, states.remaining_deps, d.queue_name, d.start_delay
          from run
          left join states on states.remaining_deps = 0
-         left join definition d on d.step_slug = states.step_slug
-         order by d.step_index",
+         left join definition d on d.step_slug = states.step_slug",
     );
     let rows = INSERT.rows(&[param(flow_slug), param(input), param(run_id)])?;
-    let ready = rows
-        .iter()
-        .filter(|record| record.nullable::<String>(5).is_some())
-        .map(|record| ReadyStep::from_columns(&record, 5))
-        .collect::<Result<Vec<_>, _>>()?;
     let run = rows.first().ok_or(Error::Internal {
         what: "an insert gave no row",
     })?;
-    Ok((LockedRun::from_record(&run)?, ready))
+    let run = LockedRun::from_record(&run)?;
+    // A map that knows no number of tasks; the first by step_index is named.
+    let root_maps = rows.iter().filter_map(|record| {
+        let step_slug = record.nullable::<String>(5)?;
+        let is_unknown = record.nullable::<i32>(6).is_none();
+        is_unknown.then(|| (record.nullable::<i32>(7), step_slug))
+    });
+    if let Some((_, map_step)) = root_maps.min() {
+        return Err(Error::InputNotArray {
+            flow: run.flow_slug,
+            map_step,
+            found: input.map_or_else(String::new, Jsonb::type_name),
+        });
+    }
+    let released = Released::from_rows(&run, &rows, 5)?;
+    Ok((run, released))
 }
 
 /// Locks a run against every other call that reports or ends something in it.
@@ -79,6 +97,16 @@ pub fn lock(run_id: Uuid) -> Result<Option<LockedRun>, Error> {
     LOCK.row(&[param(run_id)])?
         .map(|record| LockedRun::from_record(&record))
         .transpose()
+}
+
+/// As `lock`, for several runs; by run_id, in which order they are locked.
+pub fn lock_many(run_ids: Vec<Uuid>) -> Result<Vec<LockedRun>, Error> {
+    static LOCK: Statement = Statement::new(
+        "select r.run_id, r.flow_slug, r.status, r.remaining_steps
+         from pgflow.runs r where r.run_id = any($1) order by r.run_id for no key update",
+    );
+    LOCK.rows(&[param(run_ids)])?
+        .collect(LockedRun::from_record)
 }
 
 /// Locks every run of a flow against reports.

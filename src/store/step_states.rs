@@ -3,9 +3,9 @@
 use pgrx::Uuid;
 
 use crate::datum::Jsonb;
-use crate::db::{param, Record, Statement};
+use crate::db::{param, Record, Rows, Statement};
 use crate::error::Error;
-use crate::model::{Mode, QueueName};
+use crate::model::{Mode, QueueName, StartedStep, StepStatus, StepType};
 use crate::store::runs::LockedRun;
 
 /// A created step whose dependencies have all ended.
@@ -34,13 +34,51 @@ pub fn slugs(steps: &[ReadyStep]) -> Vec<&str> {
     steps.iter().map(|step| step.step_slug.as_str()).collect()
 }
 
-/// A step that has just started, and where its tasks go.
-pub struct StartedStep {
-    pub step_slug: String,
-    pub tasks: i32,
-    pub step_index: i32,
-    pub queue: QueueName,
-    pub start_delay: i32,
+/// Steps that have become ready: those that started at once, or, where one of them has a condition or no tasks,
+/// all of them, still to be looked at.
+#[derive(Default)]
+pub struct Released {
+    pub started: Vec<StartedStep>,
+    pub ready: Vec<ReadyStep>,
+}
+
+impl From<Vec<ReadyStep>> for Released {
+    fn from(ready: Vec<ReadyStep>) -> Self {
+        Self {
+            started: Vec::new(),
+            ready,
+        }
+    }
+}
+
+impl Released {
+    /// Rows by step_index. Eight columns from `first` on: four of [`ReadyStep::from_columns`], status, remaining_deps,
+    /// queue_name, start delay.
+    pub fn from_rows(run: &LockedRun, rows: &Rows, first: i32) -> Result<Self, Error> {
+        let mut released = Self::default();
+        for record in rows.iter() {
+            let Some(status) = record.nullable::<String>(first + 4) else {
+                continue;
+            };
+            let step = ReadyStep::from_columns(&record, first)?;
+            if status.parse::<StepStatus>()? == StepStatus::Started {
+                released.started.push(StartedStep {
+                    run_id: run.run_id,
+                    flow_slug: run.flow_slug.clone(),
+                    step_slug: step.step_slug,
+                    tasks: step.tasks,
+                    step_index: step.step_index,
+                    queue: QueueName::stored(record.get(first + 6)?),
+                    start_delay: record.get(first + 7)?,
+                });
+            } else if record.get::<i32>(first + 5)? == 0 {
+                released.ready.push(step);
+            }
+        }
+        released.started.sort_by_key(|step| step.step_index);
+        released.ready.sort_by_key(|step| step.step_index);
+        Ok(released)
+    }
 }
 
 /// All created steps of a run that wait for nothing and know their tasks, by step_index.
@@ -67,21 +105,21 @@ pub fn start(run: &LockedRun, steps: &[ReadyStep]) -> Result<Vec<StartedStep>, E
          from pgflow.steps d
          where s.run_id = $1 and s.step_slug = any($2) and s.status = 'created'
            and d.flow_slug = s.flow_slug and d.step_slug = s.step_slug
-         returning s.step_slug, s.initial_tasks, d.step_index, d.queue_name, coalesce(d.opt_start_delay, 0)",
+         returning s.step_slug, s.initial_tasks, d.step_index, false, s.status, s.remaining_deps, d.queue_name,
+                   coalesce(d.opt_start_delay, 0)",
     );
-    let mut started = UPDATE
-        .rows(&[param(run.run_id), param(slugs(steps))])?
-        .collect(|record| {
-            Ok(StartedStep {
-                step_slug: record.get(1)?,
-                tasks: record.get(2)?,
-                step_index: record.get(3)?,
-                queue: QueueName::stored(record.get(4)?),
-                start_delay: record.get(5)?,
-            })
-        })?;
-    started.sort_by_key(|step| step.step_index);
-    Ok(started)
+    let rows = UPDATE.rows(&[param(run.run_id), param(slugs(steps))])?;
+    Ok(Released::from_rows(run, &rows, 1)?.started)
+}
+
+/// Counts tasks of some steps as done.
+pub fn count_tasks_done(run_id: Uuid, steps: Vec<&str>, counts: Vec<i32>) -> Result<(), Error> {
+    static UPDATE: Statement = Statement::new(
+        "update pgflow.step_states s set remaining_tasks = s.remaining_tasks - k.tasks
+         from unnest($2, $3) as k (step_slug, tasks)
+         where s.run_id = $1 and s.step_slug = k.step_slug",
+    );
+    UPDATE.run(&[param(run_id), param(steps), param(counts)])
 }
 
 /// Counts one task of a step as done.
@@ -92,28 +130,59 @@ pub fn count_task_done(run_id: Uuid, step_slug: &str) -> Result<(), Error> {
     UPDATE.run(&[param(run_id), param(step_slug)])
 }
 
-/// Completes a single step with its task's output.
-pub fn complete_single(run_id: Uuid, step_slug: &str, output: Option<Jsonb>) -> Result<(), Error> {
+/// Completes a step whose tasks are all done: a single step with its task's output, a map with the array of its
+/// tasks' outputs by task_index. Tells its dependents, one dependency less each, and starts those that now wait for
+/// nothing, unless one of them has a condition or is a map without elements: then none starts here. All in one UPDATE,
+/// since PostgreSQL prepares a table's CHECK constraints anew for each one.
+pub fn complete(
+    run: &LockedRun,
+    step_slug: &str,
+    step_type: StepType,
+    output: Option<Jsonb>,
+    elements: i32,
+) -> Result<Released, Error> {
     static UPDATE: Statement = Statement::new(
         "update pgflow.step_states s
-         set status = 'completed', remaining_tasks = 0, output = $3,
-             completed_at = greatest(clock_timestamp(), s.started_at)
-         where s.run_id = $1 and s.step_slug = $2",
+         set status = case when k.ended then 'completed'
+                           when k.plain and s.remaining_deps = 1 then 'started'
+                           else 'created' end,
+             output = case when k.ended and $5 then (select jsonb_agg(t.output order by t.task_index)
+                                                     from pgflow.step_tasks t where t.run_id = $1 and t.step_slug = $3)
+                           when k.ended then $4 end,
+             remaining_deps = s.remaining_deps - k.deps,
+             initial_tasks = coalesce(k.tasks, s.initial_tasks),
+             remaining_tasks = case when k.ended then 0
+                                    when k.plain and s.remaining_deps = 1 then coalesce(k.tasks, s.initial_tasks) end,
+             started_at = case when k.ended then s.started_at
+                               when k.plain and s.remaining_deps = 1 then greatest(clock_timestamp(), s.created_at) end,
+             completed_at = case when k.ended then greatest(clock_timestamp(), s.started_at) end
+         from (
+           select d.step_slug, d.step_index, d.conditional, d.queue_name, d.start_delay, false, 1, d.tasks,
+                  bool_and(not d.conditional and d.tasks is distinct from 0) over ()
+           from (
+             select c.step_slug, c.step_index, c.queue_name, coalesce(c.opt_start_delay, 0) as start_delay,
+                    c.required_input_pattern is not null or c.forbidden_input_pattern is not null as conditional,
+                    case when c.step_type = 'map' then $6 end as tasks
+             from pgflow.deps e
+             join pgflow.steps c on c.flow_slug = e.flow_slug and c.step_slug = e.step_slug
+             where e.flow_slug = $2 and e.dep_slug = $3
+           ) d
+           union all
+           select $3, null, null, null, null, true, 0, null, null
+         ) as k (step_slug, step_index, conditional, queue_name, start_delay, ended, deps, tasks, plain)
+         where s.run_id = $1 and s.step_slug = k.step_slug and (k.ended or s.status = 'created')
+         returning s.step_slug, s.initial_tasks, k.step_index, k.conditional, case when not k.ended then s.status end,
+                   s.remaining_deps, k.queue_name, k.start_delay",
     );
-    UPDATE.run(&[param(run_id), param(step_slug), param(output)])
-}
-
-/// Completes a map step with the array of its tasks' outputs, by task_index.
-pub fn complete_map(run_id: Uuid, step_slug: &str) -> Result<(), Error> {
-    static UPDATE: Statement = Statement::new(
-        "update pgflow.step_states s
-         set status = 'completed', remaining_tasks = 0,
-             completed_at = greatest(clock_timestamp(), s.started_at),
-             output = (select jsonb_agg(t.output order by t.task_index)
-                       from pgflow.step_tasks t where t.run_id = $1 and t.step_slug = $2)
-         where s.run_id = $1 and s.step_slug = $2",
-    );
-    UPDATE.run(&[param(run_id), param(step_slug)])
+    let rows = UPDATE.rows(&[
+        param(run.run_id),
+        param(run.flow_slug.as_str()),
+        param(step_slug),
+        param(output),
+        param(step_type == StepType::Map),
+        param(elements),
+    ])?;
+    Released::from_rows(run, &rows, 1)
 }
 
 /// Completes ready steps that have no task to run: a map gives an empty array.

@@ -68,19 +68,6 @@ pub fn insert_deps(
     INSERT.run(&[param(flow_slug), param(step_slug), param(deps)])
 }
 
-/// The first map step without dependencies: it maps over the run input.
-pub fn root_map(flow_slug: Option<&str>) -> Result<Option<String>, Error> {
-    static SELECT: Statement = Statement::new(
-        "select s.step_slug from pgflow.steps s
-         where s.flow_slug = $1 and s.step_type = 'map' and s.deps_count = 0
-         order by s.step_index limit 1",
-    );
-    SELECT
-        .row(&[param(flow_slug)])?
-        .map(|record| record.get(1))
-        .transpose()
-}
-
 /// The distinct queues that the steps of a flow are routed to.
 pub fn routes(flow_slug: &str) -> Result<Vec<QueueName>, Error> {
     static SELECT: Statement = Statement::new(

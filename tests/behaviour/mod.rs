@@ -12,6 +12,7 @@ mod cascade_resolve_conditions;
 mod catalog;
 mod compile;
 mod complete_task;
+mod complete_tasks;
 mod composition;
 mod conditions;
 mod create_flow;

@@ -16,7 +16,7 @@ for spec in "${specs[@]}"; do
   [ -f "expected/$spec.out" ] || touch "$output/expected/$spec.out"
 done
 
-export PG_TEST_TIMEOUT_DEFAULT=30 # seconds a step may take, doubled by the tester
+export PG_TEST_TIMEOUT_DEFAULT=${STEP_TIMEOUT:-30} # seconds a step may take, doubled by the tester
 status=0
 "$(dirname "$("$PG_CONFIG" --pgxs)")/../test/isolation/pg_isolation_regress" --inputdir=. --outputdir="$output" \
   --bindir="$("$PG_CONFIG" --bindir)" --load-extension=pgmq --load-extension=pgflow "${specs[@]}" |

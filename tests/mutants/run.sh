@@ -14,6 +14,7 @@ cd "$project"
 tree=$project/.build/mutants
 log=$project/.build/mutants.log
 export CARGO_TARGET_DIR=$project/target # dependencies are compiled already
+export STEP_TIMEOUT=3 # a mistake in locking can make every permutation of a spec wait
 
 # The copy uses this project's tools and private PostgreSQL: its .build only says where they are.
 copy_tree() {
@@ -21,7 +22,7 @@ copy_tree() {
   mkdir -p "$tree/.build"
   cp -R Cargo.toml Cargo.lock pgflow.control src sql "$tree/"
   mkdir "$tree/tests"
-  cp -R tests/behaviour tests/fixtures tests/harness tests/isolation "$tree/tests/"
+  cp -R tests/behaviour tests/fixtures tests/harness tests/isolation tests/model "$tree/tests/"
   ln -s "$tools" "$tree/.build/tools"
   printf '%s\n' "$base" >"$tree/.build/base"
 }

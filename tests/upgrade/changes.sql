@@ -6,8 +6,8 @@ alter table pgflow.runs alter column output type json using output::json
 alter table pgflow.runs drop constraint status_is_valid
 alter table pgflow.runs drop constraint status_is_valid, add constraint status_is_valid check (status in ('started', 'failed'))
 alter table pgflow.runs add unique (flow_slug)
-drop index pgflow.idx_runs_status
-drop index pgflow.idx_runs_status; create index idx_runs_status on pgflow.runs (status) where status = 'started'
+drop index pgflow.idx_runs_flow_slug
+drop index pgflow.idx_runs_flow_slug; create index idx_runs_flow_slug on pgflow.runs (flow_slug) where status = 'started'
 grant select on pgflow.runs to public
 grant execute on function pgflow.requeue_stalled_tasks to public
 revoke execute on function pgflow.start_flow from public

@@ -27,6 +27,8 @@ export function startWorker({
 }) {
   const id = randomUUID()
   const running = new Set() // a promise for each task in hand
+  let done = [] // results that wait while others are being sent
+  let sending
   let registered = false
   let stopping = false
 
@@ -111,9 +113,35 @@ export function startWorker({
     return JSON.stringify(await handlers[task.step_slug](task, sql)) ?? 'null'
   }
 
+  // Tasks that are done while a report is under way are reported together, in one call, by the next.
+  async function complete(task, json) {
+    const result = { task, json }
+    result.sent = new Promise((resolve, reject) => Object.assign(result, { resolve, reject }))
+    done.push(result)
+    sending ??= sendDone().finally(() => (sending = undefined))
+    return result.sent
+  }
+
+  async function sendDone() {
+    while (done.length > 0) {
+      const results = done
+      done = []
+      try {
+        await completeAll(results)
+        for (const { resolve } of results) resolve()
+      } catch (error) {
+        if (results.length === 1 || mayPass(error)) for (const { reject } of results) reject(error)
+        else await Promise.all(results.map((one) => completeAll([one]).then(one.resolve, one.reject))) // one spoils all
+      }
+    }
+  }
+
   // JSON text goes as text: as jsonb, postgres would encode it a second time.
-  function complete({ run_id, step_slug, task_index }, json) {
-    return sql`select from pgflow.complete_task(${run_id}, ${step_slug}, ${task_index}, ${json}::text::jsonb)`
+  function completeAll(results) {
+    const of = (field) => results.map(({ task }) => task[field])
+    return sql`
+      select from pgflow.complete_tasks(${of('run_id')}::uuid[], ${of('step_slug')}::text[], ${of('task_index')}::integer[],
+                                        ${results.map(({ json }) => json)}::text[]::jsonb[])`
   }
 
   function fail({ run_id, step_slug, task_index }, error) {

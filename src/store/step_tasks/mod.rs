@@ -9,16 +9,17 @@ mod report;
 
 pub use claim::{claim, inputs, unclaimable, ClaimedTask, StepInput};
 pub use recover::recover_stalled;
-pub use report::{complete, fail, lock_for_report, retry, ReportedTask};
+pub use report::{
+    complete, complete_many, fail, lock_for_report, lock_many, retry, rows, LockedTask,
+    ReportedTask,
+};
 
 use pgrx::Uuid;
 
 use crate::datum::Row;
 use crate::db::{param, Record, Rows, Statement};
 use crate::error::Error;
-use crate::model::{MessageRef, QueueName, TaskKey, TaskStatus};
-use crate::store::runs::LockedRun;
-use crate::store::step_states::StartedStep;
+use crate::model::{MessageRef, QueueName, StartedStep, TaskKey, TaskStatus};
 
 /// Two columns from `first` on: queue_name, message_id. None for a task that has no message.
 fn message(record: &Record, first: i32) -> Result<Option<MessageRef>, Error> {
@@ -64,36 +65,42 @@ pub fn row(key: TaskKey) -> Result<Option<Row>, Error> {
 
 /// Creates the tasks of started steps that share a queue: `ids` are their messages, step by step in the order
 /// given, within a step by task_index. Each task keeps the queue as its snapshot.
-pub fn insert(
-    run: &LockedRun,
-    steps: &[&StartedStep],
-    queue: &QueueName,
-    ids: Vec<i64>,
-) -> Result<(), Error> {
+pub fn insert(queue: &QueueName, steps: &[&StartedStep], ids: Vec<i64>) -> Result<(), Error> {
+    static INSERT_ONE: Statement = Statement::new(
+        "insert into pgflow.step_tasks (flow_slug, run_id, step_slug, message_id, queue_name)
+         values ($1, $2, $3, $4, $5)",
+    );
     static INSERT: Statement = Statement::new(
         "insert into pgflow.step_tasks (flow_slug, run_id, step_slug, task_index, message_id, queue_name)
-         select $1, $2, k.step_slug, i.task_index, ($6)[k.before + i.task_index + 1], $5
-         from unnest($3, $4, $7) as k (step_slug, tasks, before)
+         select k.flow_slug, k.run_id, k.step_slug, i.task_index, ($6)[k.before + i.task_index + 1], $5
+         from unnest($1, $2, $3, $4, $7) as k (flow_slug, run_id, step_slug, tasks, before)
          cross join lateral generate_series(0, k.tasks - 1) as i (task_index)",
     );
+    if let ([step], [id]) = (steps, &ids[..]) {
+        return INSERT_ONE.run(&[
+            param(step.flow_slug.as_str()),
+            param(step.run_id),
+            param(step.step_slug.as_str()),
+            param(*id),
+            param(queue.as_str()),
+        ]);
+    }
     let before = steps.iter().scan(0, |total, step| {
         let before = *total;
         *total += step.tasks;
         Some(before)
     });
+    let before: Vec<i32> = before.collect();
+    let texts =
+        |of: fn(&StartedStep) -> &str| steps.iter().map(|step| of(step)).collect::<Vec<_>>();
     INSERT.run(&[
-        param(run.flow_slug.as_str()),
-        param(run.run_id),
-        param(
-            steps
-                .iter()
-                .map(|step| step.step_slug.as_str())
-                .collect::<Vec<_>>(),
-        ),
+        param(texts(|step| &step.flow_slug)),
+        param(steps.iter().map(|step| step.run_id).collect::<Vec<_>>()),
+        param(texts(|step| &step.step_slug)),
         param(steps.iter().map(|step| step.tasks).collect::<Vec<_>>()),
         param(queue.as_str()),
         param(ids),
-        param(before.collect::<Vec<i32>>()),
+        param(before),
     ])
 }
 

@@ -1,10 +1,12 @@
 //! What a worker's report does to its task.
 
+use pgrx::Uuid;
+
 use super::message;
 use crate::datum::{Jsonb, Row};
-use crate::db::{param, Statement};
+use crate::db::{param, Param, Statement};
 use crate::error::Error;
-use crate::model::{MessageRef, Mode, StepStatus, StepType, TaskKey};
+use crate::model::{MessageRef, Mode, StepStatus, StepType, TaskKey, TaskStatus};
 use crate::store::runs::LockedRun;
 
 /// A reported task, with its run and step state locked in that order. The task itself is not locked yet: the guard
@@ -14,6 +16,7 @@ pub struct ReportedTask {
     pub step_status: StepStatus,
     pub step_type: StepType,
     pub remaining_tasks: Option<i32>,
+    pub initial_tasks: Option<i32>,
     pub attempts_count: i32,
     pub max_attempts: i32,
     pub base_delay: i32,
@@ -30,7 +33,7 @@ pub fn lock_for_report(key: TaskKey) -> Result<Option<ReportedTask>, Error> {
         "select r.run_id, r.flow_slug, r.status, r.remaining_steps, s.status, d.step_type, s.remaining_tasks,
                 t.attempts_count, coalesce(d.opt_max_attempts, f.opt_max_attempts),
                 coalesce(d.opt_base_delay, f.opt_base_delay), d.when_exhausted, t.queue_name, t.message_id,
-                t.permanently_stalled_at is not null
+                t.permanently_stalled_at is not null, s.initial_tasks
          from pgflow.runs r
          join pgflow.step_states s on s.run_id = r.run_id and s.step_slug = $2
          join pgflow.step_tasks t on t.run_id = r.run_id and t.step_slug = $2 and t.task_index = $3
@@ -56,9 +59,84 @@ pub fn lock_for_report(key: TaskKey) -> Result<Option<ReportedTask>, Error> {
             when_exhausted: record.get::<String>(11)?.parse()?,
             message: message(&record, 12)?,
             permanently_stalled: record.get(14)?,
+            initial_tasks: record.nullable(15),
         })
     })
     .transpose()
+}
+
+/// A task of a batch of reports, with its run, step state and itself locked.
+pub struct LockedTask {
+    /// Which of the given keys it is of.
+    pub position: usize,
+    pub run_id: Uuid,
+    pub step_status: StepStatus,
+    pub step_type: StepType,
+    pub remaining_tasks: Option<i32>,
+    pub initial_tasks: Option<i32>,
+    pub status: TaskStatus,
+    pub message: Option<MessageRef>,
+}
+
+/// Locks step states and tasks by key, after their runs. A task that is given twice comes twice, one that does not
+/// exist not at all.
+pub fn lock_many(keys: &[TaskKey]) -> Result<Vec<LockedTask>, Error> {
+    static LOCK: Statement = Statement::new(
+        "select k.position, t.run_id, s.status, d.step_type, s.remaining_tasks, s.initial_tasks, t.status,
+                t.queue_name, t.message_id
+         from unnest($1, $2, $3) with ordinality as k (run_id, step_slug, task_index, position)
+         join pgflow.step_tasks t on t.run_id = k.run_id and t.step_slug = k.step_slug and t.task_index = k.task_index
+         join pgflow.step_states s on s.run_id = t.run_id and s.step_slug = t.step_slug
+         join pgflow.steps d on d.flow_slug = t.flow_slug and d.step_slug = t.step_slug
+         order by t.run_id, t.step_slug, t.task_index, k.position
+         for no key update of s, t",
+    );
+    LOCK.rows(&key_params(keys))?.collect(|record| {
+        Ok(LockedTask {
+            position: record.get::<i64>(1)? as usize - 1,
+            run_id: record.get(2)?,
+            step_status: record.get::<String>(3)?.parse()?,
+            step_type: record.get::<String>(4)?.parse()?,
+            remaining_tasks: record.nullable(5),
+            initial_tasks: record.nullable(6),
+            status: record.get::<String>(7)?.parse()?,
+            message: message(record, 8)?,
+        })
+    })
+}
+
+fn key_params(keys: &[TaskKey]) -> [Param; 3] {
+    [
+        param(keys.iter().map(|key| key.run_id).collect::<Vec<_>>()),
+        param(keys.iter().map(|key| key.step_slug).collect::<Vec<_>>()),
+        param(keys.iter().map(|key| key.task_index).collect::<Vec<_>>()),
+    ]
+}
+
+/// Rows of tasks, in the order given; none for one that does not exist.
+pub fn rows(keys: &[TaskKey]) -> Result<Vec<Row>, Error> {
+    static SELECT: Statement = Statement::new(
+        "select t
+         from unnest($1, $2, $3) with ordinality as k (run_id, step_slug, task_index, position)
+         join pgflow.step_tasks t on t.run_id = k.run_id and t.step_slug = k.step_slug and t.task_index = k.task_index
+         order by k.position",
+    );
+    let rows = SELECT.rows(&key_params(keys))?;
+    Ok(rows.iter().filter_map(|record| record.keep(1)).collect())
+}
+
+/// Completes locked tasks that are started.
+pub fn complete_many(keys: &[TaskKey], outputs: Vec<Option<Jsonb>>) -> Result<(), Error> {
+    static UPDATE: Statement = Statement::new(
+        "update pgflow.step_tasks t
+         set status = 'completed', output = k.output,
+             completed_at = greatest(clock_timestamp(), t.started_at, t.queued_at)
+         from unnest($1, $2, $3, $4) as k (run_id, step_slug, task_index, output)
+         where t.run_id = k.run_id and t.step_slug = k.step_slug and t.task_index = k.task_index
+           and t.status = 'started'",
+    );
+    let [run_ids, step_slugs, task_indexes] = key_params(keys);
+    UPDATE.run(&[run_ids, step_slugs, task_indexes, param(outputs)])
 }
 
 /// Completes a started task; its row, or none when it is not started.
