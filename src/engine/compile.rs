@@ -64,8 +64,14 @@ pub fn differences(first: &Shape, second: &Shape) -> Vec<String> {
     })
 }
 
-/// Creates a flow with its steps in the shape's order.
+/// Creates a flow with its steps in the shape's order. A step named twice is an error: what is stored once would never
+/// be verified.
 pub fn create_flow(flow_slug: &str, shape: &Shape) -> Result<(), Error> {
+    if let Some(slug) = shape.repeated_step() {
+        return Err(Error::ShapeInvalid {
+            why: format!("it names step \"{slug}\" twice"),
+        });
+    }
     let options = shape.options.as_ref();
     definition::create_flow(
         Some(flow_slug),

@@ -1,6 +1,7 @@
 //! A flow's shape, and how two of them differ. Patterns stay the text that PostgreSQL wrote: whether two of them are
 //! equal is asked from outside.
 
+use std::collections::BTreeSet;
 use std::ops::Deref;
 
 use serde::de::{DeserializeOwned, Error as _};
@@ -82,6 +83,13 @@ pub fn parse(text: &str) -> Result<Shape, Error> {
 impl Shape {
     pub fn steps(&self) -> &[Object<StepShape>] {
         self.steps.as_deref().unwrap_or_default()
+    }
+
+    /// The first slug that two steps have.
+    pub fn repeated_step(&self) -> Option<&str> {
+        let mut known = BTreeSet::new();
+        let mut slugs = self.steps().iter().map(|step| step.slug());
+        slugs.find(|slug| !known.insert(*slug))
     }
 }
 

@@ -102,8 +102,8 @@ pub fn start(run: &LockedRun, steps: &[ReadyStep]) -> Result<Vec<StartedStep>, E
         "update pgflow.step_states s
          set status = 'started', remaining_tasks = s.initial_tasks,
              started_at = greatest(clock_timestamp(), s.created_at)
-         from pgflow.steps d
-         where s.run_id = $1 and s.step_slug = any($2) and s.status = 'created'
+         from unnest($2) as k (step_slug), pgflow.steps d
+         where s.run_id = $1 and s.step_slug = k.step_slug and s.status = 'created'
            and d.flow_slug = s.flow_slug and d.step_slug = s.step_slug
          returning s.step_slug, s.initial_tasks, d.step_index, false, s.status, s.remaining_deps, d.queue_name,
                    coalesce(d.opt_start_delay, 0)",
@@ -192,8 +192,8 @@ pub fn complete_taskless(run: &LockedRun, steps: &[ReadyStep]) -> Result<(), Err
          set status = 'completed', remaining_tasks = 0,
              started_at = greatest(clock.at, s.created_at), completed_at = greatest(clock.at, s.created_at),
              output = case when d.step_type = 'map' then '[]'::jsonb end
-         from pgflow.steps d cross join (select clock_timestamp() as at) as clock
-         where s.run_id = $1 and s.step_slug = any($2) and s.status = 'created'
+         from unnest($2) as k (step_slug), pgflow.steps d, (select clock_timestamp() as at) as clock
+         where s.run_id = $1 and s.step_slug = k.step_slug and s.status = 'created'
            and d.flow_slug = s.flow_slug and d.step_slug = s.step_slug",
     );
     UPDATE.run(&[param(run.run_id), param(slugs(steps))])
@@ -205,8 +205,8 @@ pub fn release_dependents(run: &LockedRun, ended: &[&str]) -> Result<Vec<ReadySt
     static UPDATE: Statement = Statement::new(
         "with released as (
            select d.step_slug, count(*)::integer as deps_ended, min(d.dep_slug) as only_dep
-           from pgflow.deps d
-           where d.flow_slug = $2 and d.dep_slug = any($3)
+           from unnest($3) as k (dep_slug)
+           join pgflow.deps d on d.flow_slug = $2 and d.dep_slug = k.dep_slug
            group by d.step_slug
          )
          update pgflow.step_states s
@@ -255,7 +255,9 @@ pub fn judge(run: &LockedRun, steps: &[ReadyStep]) -> Result<Vec<Verdict>, Error
                 d.when_unmet
          from unnest($2) with ordinality as k (step_slug, position)
          join pgflow.runs r on r.run_id = $1
-         join pgflow.steps d on d.flow_slug = r.flow_slug and d.step_slug = k.step_slug
+         cross join lateral (
+           select d.* from pgflow.steps d where d.flow_slug = r.flow_slug and d.step_slug = k.step_slug offset 0
+         ) d
          cross join lateral (
            select case when d.deps_count = 0 then r.input else (
              select coalesce(jsonb_object_agg(p.step_slug, p.output), '{}')
@@ -275,25 +277,32 @@ pub fn judge(run: &LockedRun, steps: &[ReadyStep]) -> Result<Vec<Verdict>, Error
         })
 }
 
-/// Skips steps that are created or started, for one reason.
+/// Skips steps that are created or started, for one reason. One step, which is what most calls are about, is found by
+/// its key; of several the planner may read all states of the run.
 pub fn skip(
     run: &LockedRun,
     steps: &[&str],
     reason: &str,
     error_message: Option<&str>,
 ) -> Result<(), Error> {
+    static UPDATE_ONE: Statement = Statement::new(
+        "update pgflow.step_states s
+         set status = 'skipped', skip_reason = $3, error_message = $4, remaining_tasks = null,
+             skipped_at = greatest(clock_timestamp(), s.created_at)
+         where s.run_id = $1 and s.step_slug = $2 and s.status in ('created', 'started')",
+    );
     static UPDATE: Statement = Statement::new(
         "update pgflow.step_states s
          set status = 'skipped', skip_reason = $3, error_message = $4, remaining_tasks = null,
              skipped_at = greatest(clock_timestamp(), s.created_at)
-         where s.run_id = $1 and s.step_slug = any($2) and s.status in ('created', 'started')",
+         from unnest($2) as k (step_slug)
+         where s.run_id = $1 and s.step_slug = k.step_slug and s.status in ('created', 'started')",
     );
-    UPDATE.run(&[
-        param(run.run_id),
-        param(steps.to_vec()),
-        param(reason),
-        param(error_message),
-    ])
+    let (run_id, reason, error) = (param(run.run_id), param(reason), param(error_message));
+    match steps {
+        [step] => UPDATE_ONE.run(&[run_id, param(*step), reason, error]),
+        _ => UPDATE.run(&[run_id, param(steps.to_vec()), reason, error]),
+    }
 }
 
 /// A step that a cascade has just skipped.

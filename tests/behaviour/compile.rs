@@ -358,6 +358,17 @@ mod tests {
     }
 
     #[pg_test]
+    fn a_shape_that_names_a_step_twice_is_refused() {
+        let twice = shape(&[step("a", ""), step("b", ""), step("a", "")]);
+        let refusal = failure(&format!(
+            "select pgflow.ensure_flow_compiled('f', '{twice}')"
+        ));
+        assert_eq!(refusal.code, "22023");
+        assert!(refusal.detail.contains("\"a\" twice"), "{refusal:?}");
+        assert_eq!(rows("select flow_slug from pgflow.flows"), NONE);
+    }
+
+    #[pg_test]
     fn a_dependency_named_twice_is_compiled_and_verified() {
         let twice = shape(&[step("a", ""), step("b", "\"a\", \"a\"")]);
         assert_eq!(compile("f", &twice), plain("compiled"));

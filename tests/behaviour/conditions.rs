@@ -697,4 +697,33 @@ mod tests {
         assert_eq!(steps(id), ["a:completed", "m:skipped"]);
         invariants_hold();
     }
+
+    /// Pages that start_flow touches to resolve a chain whose steps are all skipped one after the other.
+    fn pages_of_a_skipped_chain(steps: i32) -> f64 {
+        let slug = format!("chain_{steps}");
+        run(&format!(
+            "select pgflow.create_flow('{slug}');
+             select pgflow.add_step('{slug}', 's' || i, case when i = 1 then '{{}}' else array['s' || (i - 1)] end,
+                                    required_input_pattern => '{{\"never\": true}}', when_unmet => 'skip')
+             from generate_series(1, {steps}) i"
+        ));
+        run("analyze pgflow.steps; analyze pgflow.deps; analyze pgflow.step_states; analyze pgflow.runs");
+        let call = format!("select from pgflow.start_flow('{slug}', '{{}}')");
+        run(&call); // plans and catalogs are loaded
+        let plan = one::<pgrx::Json>(&format!("explain (analyze, buffers, format json) {call}"));
+        let pages = plan.0[0]["Plan"]["Shared Hit Blocks"].as_f64();
+        pages.unwrap()
+    }
+
+    /// The planner, which knows nothing of how steps hang together, once read all steps of the flow for each skip.
+    #[pg_test]
+    fn the_cost_of_a_chain_of_conditions_grows_linearly() {
+        pages_of_a_skipped_chain(3);
+        let short = pages_of_a_skipped_chain(100);
+        let long = pages_of_a_skipped_chain(400);
+        assert!(
+            long < 6.0 * short,
+            "{long} pages for 400 steps, {short} for 100"
+        );
+    }
 }

@@ -32,6 +32,7 @@ if tests/harness/install.sh; then
   layer dump tests/dump/run.sh "pg_dump and restore"
   layer upgrade tests/upgrade/run.sh "adoption of 0.16.0, the upgrade from it, and upgrades that must fail"
   layer prune tests/prune/run.sh "the optional pruning function"
+  layer bench benches/short.sh "one short round of the bench"
   layer cron tests/cron/run.sh "what is scheduled with the real pg_cron, and that it runs"
 else
   failed=$((failed + 1))
