@@ -16,10 +16,15 @@ const start = async (flow, input = []) =>
 function begin(t, flow, handlers, options = {}) {
   const notices = []
   const lines = []
-  const pool = connect({ max: (options.concurrency ?? 2) + 2, onnotice: (notice) => notices.push(notice.message) })
+  const queries = []
+  const pool = connect({
+    max: (options.concurrency ?? 2) + 2,
+    onnotice: (notice) => notices.push(notice.message),
+    debug: (_, query) => queries.push(query),
+  })
   const worker = startWorker({ sql: pool, flow, handlers, pollSeconds: 1, log: (line) => lines.push(line), ...options })
   t.after(worker.stop)
-  return { ...worker, notices, lines }
+  return { ...worker, notices, lines, queries }
 }
 
 /** A worker in a process of its own. */
@@ -128,6 +133,27 @@ test('every value that JSON can hold is an output, a text is encoded once, and n
   begin(t, 'values', { each: ({ task_index }) => [...values, undefined][task_index] }, { concurrency: 4 })
   const run = await start('values', Array(values.length + 1).fill(0))
   assert.deepEqual((await ended(run)).output, { each: [...values, null] })
+})
+
+test('results that are there at the same time are reported in one call; one that cannot be stored spoils only its own', async (t) => {
+  await defineFlow(sql, 'batches', [{ slug: 'each', type: 'map' }])
+  const run = await start('batches', Array(10).fill(0))
+  let release
+  const all = new Promise((resolve) => (release = resolve))
+  let waiting = 0
+  const handler = async ({ task_index }) => {
+    if ((waiting += 1) === 10) release()
+    await all
+    return task_index === 9 ? '\0' : task_index
+  }
+  const worker = begin(t, 'batches', { each: handler }, { concurrency: 10 })
+  assert.equal((await ended(run)).status, 'failed')
+  const tasks = await tasksOf(run)
+  assert.deepEqual(tasks.map((task) => task.status), [...Array(9).fill('completed'), 'failed'])
+  assert.match(tasks[9].error, /Unicode/)
+  const calls = worker.queries.filter((query) => query.includes('complete_tasks'))
+  // The first result alone, the others together in vain, each of them by itself, and two more attempts of the last.
+  assert.equal(calls.length, 1 + 1 + 9 + 2)
 })
 
 test('outputs that cannot be stored and steps without a handler fail', async (t) => {
