@@ -39,28 +39,29 @@ export function memory({ short }) {
   };
 }
 
-/** Pages that a claim touches, of one task and of a hundred, out of a map whose array is stored out of line. */
+/** How much of the array a claim reads, of one task and of a hundred, when it is stored out of line. */
 function arrayReads(short) {
   const width = short ? 1000 : 10_000;
   const workload = map(width, 30);
   const slug = define(NATIVE, "array_reads", workload);
-  sql(NATIVE, startScript(slug, workload));
-  const pages = Number(
-    sql(NATIVE, `select pg_column_size(input) / 2000 from pgflow.runs where flow_slug = '${slug}'`)[0],
-  );
   const claim = (count) =>
-    `explain (analyze, buffers, costs off, timing off, summary off) select count(input) from pgflow.start_tasks('${slug}', ` +
-    `array(select msg_id from pgmq.q_${slug} where vt <= now() order by msg_id limit ${count}), null);\n`;
-  // The first two claims load plans and catalogs.
-  const plan = sql(NATIVE, claim(1) + claim(100) + claim(1) + claim(100));
-  const hits = plan
-    .map((line) => line.match(/^\s+Buffers: shared hit=(\d+)/)?.[1])
-    .filter((hit) => hit !== undefined);
-  const starts = plan.flatMap((line, at) => (/^Aggregate/.test(line) ? [at] : []));
-  const of = (at) => Number(plan.slice(starts[at]).find((line) => /Buffers: shared hit=/.test(line)).match(/hit=(\d+)/)[1]);
-  if (hits.length < 4) throw new Error(`no buffers in the plan:\n${plan.join("\n")}`);
+    `select count(input) from pgflow.start_tasks('${slug}', array(select msg_id from pgmq.read('${slug}', 60, ${count})), null);\n`;
+  const fetched =
+    "select pg_stat_force_next_flush();\n" +
+    "select 'fetched', pg_stat_get_blocks_fetched(reltoastrelid) from pg_class where oid = 'pgflow.runs'::regclass;\n";
+  const lines = sql(
+    NATIVE,
+    // The first claims load plans and catalogs.
+    startScript(slug, workload) + claim(1) + claim(2) + fetched + claim(1) + fetched + claim(100) + fetched,
+  );
+  const [before, afterOne, afterMany] = lines
+    .filter((line) => line.startsWith("fetched"))
+    .map((line) => Number(line.split("\t")[1]));
+  const rows = [[1, afterOne - before], [100, afterMany - afterOne]];
+  if (rows.some(([, blocks]) => !(blocks > 0))) throw new Error(`the array was not read at all:\n${lines.join("\n")}`);
   return (
-    `### A claim reads its array once\n\nThe array of ${width} elements takes about ${pages} pages. Pages touched by a claim:\n\n` +
-    table(["tasks claimed", "pages"], [[1, of(2)], [100, of(3)]])
+    `### A claim reads its array once\n\nA root map of ${width} elements, whose array is stored out of line. Blocks of it ` +
+    "that a claim reads:\n\n" +
+    table(["tasks claimed", "blocks"], rows)
   );
 }
