@@ -7,7 +7,7 @@
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use pgrx::{pg_sys, FromDatum, IntoDatum};
+use pgrx::{pg_sys, FromDatum, IntoDatum, PgList};
 
 use crate::datum::Keep;
 use crate::error::Error;
@@ -17,8 +17,7 @@ use crate::error::Error;
 ///
 /// Every statement finds its rows by key, and its plan must say so whatever the tables held when it was made: a plan for
 /// small tables is kept while they grow, and statistics know nothing of how steps hang together (seen: 7 ms instead of
-/// 0.1 to tell one dependent in a flow of 500 steps). So plans are made as if there were no sequential scans and no
-/// joins but nested loops.
+/// 0.05 to tell one dependent in a flow of 500 steps). So plans are made as if every table were large.
 pub struct Statement {
     sql: &'static str,
     plan: AtomicPtr<pg_sys::_SPI_plan>,
@@ -138,9 +137,9 @@ impl Statement {
     }
 }
 
-/// Makes a kept statement's generic plan now, with the planner's choices narrowed.
+/// Makes a kept statement's generic plan now, as if every table were large.
 fn plan_by_key(plan: pg_sys::SPIPlanPtr) {
-    let _narrowed = NarrowPlanner::new();
+    let _large = LargeTables::new();
     // SAFETY: the plan is kept and has one statement; what is taken is given back to the same owner.
     in_callers_memory(|| unsafe {
         let cached = pg_sys::SPI_plan_get_cached_plan(plan);
@@ -150,13 +149,21 @@ fn plan_by_key(plan: pg_sys::SPIPlanPtr) {
     });
 }
 
-/// While this lives the planner knows plain index scans and nested loops only. It is for planning alone: nothing is executed
-/// meanwhile, so neither PGMQ nor a trigger ever sees it. Dropped on errors too, which unwind.
-struct NarrowPlanner([bool; 6]);
+/// While this lives the planner takes every table and index for large, and knows plain index scans and nested loops only.
+/// It is for planning alone: nothing is executed meanwhile, so neither PGMQ nor a trigger ever sees it. Dropped on errors
+/// too, which unwind.
+struct LargeTables {
+    settings: [bool; 6],
+    hook: pg_sys::get_relation_info_hook_type,
+}
 
-impl NarrowPlanner {
+impl LargeTables {
     fn new() -> Self {
-        Self(Self::set([false; 6]))
+        Self {
+            settings: Self::set([false; 6]),
+            // SAFETY: as in `set`.
+            hook: unsafe { (&raw mut pg_sys::get_relation_info_hook).replace(Some(Self::enlarge)) },
+        }
     }
 
     /// Sets what the planner may use; returns what it might before.
@@ -172,11 +179,35 @@ impl NarrowPlanner {
         // SAFETY: PostgreSQL's own variables, of a backend with one thread.
         std::array::from_fn(|at| unsafe { settings[at].replace(values[at]) })
     }
+
+    /// What the planner has just learned of a table: no less than ten million rows.
+    unsafe extern "C-unwind" fn enlarge(
+        _root: *mut pg_sys::PlannerInfo,
+        _table: pg_sys::Oid,
+        _inherits: bool,
+        rel: *mut pg_sys::RelOptInfo,
+    ) {
+        const ROWS: f64 = 1e7;
+        const PAGES: pg_sys::BlockNumber = 200_000;
+        const INDEX_PAGES: pg_sys::BlockNumber = 50_000;
+        // SAFETY: the planner calls the hook with its own description of a table and a list of its indexes'.
+        unsafe {
+            (*rel).tuples = (*rel).tuples.max(ROWS);
+            (*rel).pages = (*rel).pages.max(PAGES);
+            for index in PgList::<pg_sys::IndexOptInfo>::from_pg((*rel).indexlist).iter_ptr() {
+                (*index).tuples = (*index).tuples.max(ROWS);
+                (*index).pages = (*index).pages.max(INDEX_PAGES);
+                (*index).tree_height = (*index).tree_height.max(2);
+            }
+        }
+    }
 }
 
-impl Drop for NarrowPlanner {
+impl Drop for LargeTables {
     fn drop(&mut self) {
-        Self::set(self.0);
+        Self::set(self.settings);
+        // SAFETY: as in `set`.
+        unsafe { (&raw mut pg_sys::get_relation_info_hook).write(self.hook) };
     }
 }
 

@@ -64,9 +64,13 @@ pub fn add_step(step: &NewStep, deps: Vec<Option<String>>) -> Result<Option<Row>
 /// exactly a flow's. Takes the rows that callbacks and claims hold before it drops the queues they wait for.
 pub fn delete_flow(flow_slug: &str) -> Result<(), Error> {
     flows::lock_definition(Some(flow_slug))?;
-    if !flows::lock_for_deletion(flow_slug)? {
+    if !flows::lock(flow_slug)? {
         return Ok(());
     }
+    // Reports first, then new runs, then those that were started meanwhile: the other way round, a report that holds
+    // its run and creates tasks would wait for the flow, and the deletion for the run.
+    runs::lock_all(flow_slug)?;
+    flows::lock_against_runs(flow_slug)?;
     runs::lock_all(flow_slug)?;
     step_tasks::lock_unfinished_of_flow(flow_slug)?;
     drop_queues(flow_slug)?;

@@ -9,7 +9,8 @@
 //! A terminal row never changes again. No queued or started task stays on a failed run or a skipped step.
 //!
 //! # Lock order
-//! 1. flow row (only definition and deletion lock it),
+//! 1. flow row (deletion; the foreign keys of new runs, states and tasks lock it too, so deletion locks it against them
+//!    only when it has the runs),
 //! 2. run rows by run_id,
 //! 3. step states by step_slug,
 //! 4. tasks by (run_id, step_slug, task_index),

@@ -52,11 +52,19 @@ pub fn row(flow_slug: Option<&str>) -> Result<Option<Row>, Error> {
         .and_then(|record| record.keep(1)))
 }
 
-/// Locks the flow of exactly this slug against new runs. False when there is none.
-pub fn lock_for_deletion(flow_slug: &str) -> Result<bool, Error> {
+/// Locks the flow of exactly this slug against other deletions. False when there is none. New tasks, whose foreign keys
+/// lock it too, can still come: whoever is reporting may have to create some before it gives its run free.
+pub fn lock(flow_slug: &str) -> Result<bool, Error> {
+    static LOCK: Statement =
+        Statement::new("select from pgflow.flows where flow_slug = $1 for no key update");
+    Ok(LOCK.row(&[param(flow_slug)])?.is_some())
+}
+
+/// Locks a flow against new runs, and waits for those that are being started.
+pub fn lock_against_runs(flow_slug: &str) -> Result<(), Error> {
     static LOCK: Statement =
         Statement::new("select from pgflow.flows where flow_slug = $1 for update");
-    Ok(LOCK.row(&[param(flow_slug)])?.is_some())
+    LOCK.run(&[param(flow_slug)])
 }
 
 /// Deletes every row of a flow, dependents first.

@@ -151,6 +151,20 @@ mod tests {
     }
 
     #[pg_test]
+    fn a_report_after_the_one_that_ended_its_step_is_late_and_archives_its_message() {
+        flow("f", &[MAP]);
+        let id = start("f", "[1, 2]");
+        claim("f");
+        complete(id, "m", 0, "1");
+        unarchive("f");
+        assert_eq!(messages("f"), "2/0");
+        complete_all(&[(id, "m", 1, "2"), (id, "m", 0, "3")]);
+        assert_eq!(messages("f"), "0/2");
+        assert_eq!(outcome(id), "completed {\"m\": [1, 2]}");
+        invariants_hold();
+    }
+
+    #[pg_test]
     fn what_comes_after_a_type_violation_in_the_same_run_is_late() {
         flow(
             "f",

@@ -679,4 +679,19 @@ mod tests {
         assert_eq!([1, 500, 1000].map(|id| visible_in("f", id)), [12, 12, 12]);
         invariants_hold();
     }
+
+    /// A plan is kept while the tables grow: it must not read all of them because they were tiny when it was made.
+    #[pg_test]
+    fn a_plan_made_for_tiny_tables_serves_large_ones() {
+        flow("f", &["'m', step_type => 'map'"]);
+        start("f", "[1, 2, 3]");
+        run("analyze pgflow.runs, pgflow.step_states, pgflow.step_tasks, pgflow.flows, pgflow.steps, pgmq.q_f");
+        let claim = "select count(input) from pgflow.start_tasks(
+            'f', array(select msg_id from pgmq.q_f where vt <= clock_timestamp() order by msg_id limit 3), null)";
+        run(claim);
+        run("select pgflow.start_flow('f', (select jsonb_agg(i) from generate_series(1, 5000) i))");
+        let plan = one::<pgrx::Json>(&format!("explain (analyze, buffers, format json) {claim}"));
+        let pages = plan.0[0]["Plan"]["Shared Hit Blocks"].as_f64().unwrap();
+        assert!(pages < 500.0, "{pages} pages for a claim of three tasks");
+    }
 }

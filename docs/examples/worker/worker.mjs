@@ -28,7 +28,7 @@ export function startWorker({
   const id = randomUUID()
   const running = new Set() // a promise for each task in hand
   let done = [] // results that wait while others are being sent
-  let sending
+  let sending = false
   let registered = false
   let stopping = false
 
@@ -118,11 +118,12 @@ export function startWorker({
     const result = { task, json }
     result.sent = new Promise((resolve, reject) => Object.assign(result, { resolve, reject }))
     done.push(result)
-    sending ??= sendDone().finally(() => (sending = undefined))
+    if (!sending) sendDone()
     return result.sent
   }
 
   async function sendDone() {
+    sending = true
     while (done.length > 0) {
       const results = done
       done = []
@@ -134,6 +135,7 @@ export function startWorker({
         else await Promise.all(results.map((one) => completeAll([one]).then(one.resolve, one.reject))) // one spoils all
       }
     }
+    sending = false // at once, with nothing awaited since the list was seen empty
   }
 
   // JSON text goes as text: as jsonb, postgres would encode it a second time.
