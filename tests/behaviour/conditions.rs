@@ -733,8 +733,9 @@ mod tests {
     fn the_cost_of_a_chain_of_conditions_grows_linearly_before_any_analyze() {
         let short = pages_of_a_skipped_chain(20, false);
         let long = pages_of_a_skipped_chain(80, false);
+        // Four to seven times as many, by what other tests have left in the tables; the planner's own way is 55 times.
         assert!(
-            long < 6.0 * short,
+            long < 12.0 * short,
             "{long} pages for 80 steps, {short} for 20"
         );
     }
