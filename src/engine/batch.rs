@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pgrx::Uuid;
+
 use crate::datum::{Jsonb, Row};
 use crate::engine::outbox::Outbox;
 use crate::engine::{report, RunUpdate};
@@ -31,12 +33,14 @@ pub fn complete(reports: &[Report]) -> Result<Vec<Row>, Error> {
     let runs = runs::lock_many(run_ids)?;
     let mut tasks = step_tasks::lock_many(&keys)?;
     tasks.sort_by_key(|task| task.position);
+    let mut of_run: BTreeMap<Uuid, Vec<LockedTask>> = BTreeMap::new();
+    for task in tasks {
+        of_run.entry(task.run_id).or_default().push(task);
+    }
     let mut outbox = Outbox::default();
     for run in runs {
-        let of_run = tasks
-            .extract_if(.., |task| task.run_id == run.run_id)
-            .collect();
-        outbox.append(complete_in_run(run, of_run, reports)?);
+        let tasks = of_run.remove(&run.run_id).unwrap_or_default();
+        outbox.append(complete_in_run(run, tasks, reports)?);
     }
     outbox.deliver()?;
     step_tasks::rows(&keys)

@@ -255,9 +255,7 @@ pub fn judge(run: &LockedRun, steps: &[ReadyStep]) -> Result<Vec<Verdict>, Error
                 d.when_unmet
          from unnest($2) with ordinality as k (step_slug, position)
          join pgflow.runs r on r.run_id = $1
-         cross join lateral (
-           select d.* from pgflow.steps d where d.flow_slug = r.flow_slug and d.step_slug = k.step_slug offset 0
-         ) d
+         join pgflow.steps d on d.flow_slug = r.flow_slug and d.step_slug = k.step_slug
          cross join lateral (
            select case when d.deps_count = 0 then r.input else (
              select coalesce(jsonb_object_agg(p.step_slug, p.output), '{}')
@@ -277,20 +275,13 @@ pub fn judge(run: &LockedRun, steps: &[ReadyStep]) -> Result<Vec<Verdict>, Error
         })
 }
 
-/// Skips steps that are created or started, for one reason. One step, which is what most calls are about, is found by
-/// its key; of several the planner may read all states of the run.
+/// Skips steps that are created or started, for one reason.
 pub fn skip(
     run: &LockedRun,
     steps: &[&str],
     reason: &str,
     error_message: Option<&str>,
 ) -> Result<(), Error> {
-    static UPDATE_ONE: Statement = Statement::new(
-        "update pgflow.step_states s
-         set status = 'skipped', skip_reason = $3, error_message = $4, remaining_tasks = null,
-             skipped_at = greatest(clock_timestamp(), s.created_at)
-         where s.run_id = $1 and s.step_slug = $2 and s.status in ('created', 'started')",
-    );
     static UPDATE: Statement = Statement::new(
         "update pgflow.step_states s
          set status = 'skipped', skip_reason = $3, error_message = $4, remaining_tasks = null,
@@ -298,11 +289,12 @@ pub fn skip(
          from unnest($2) as k (step_slug)
          where s.run_id = $1 and s.step_slug = k.step_slug and s.status in ('created', 'started')",
     );
-    let (run_id, reason, error) = (param(run.run_id), param(reason), param(error_message));
-    match steps {
-        [step] => UPDATE_ONE.run(&[run_id, param(*step), reason, error]),
-        _ => UPDATE.run(&[run_id, param(steps.to_vec()), reason, error]),
-    }
+    UPDATE.run(&[
+        param(run.run_id),
+        param(steps.to_vec()),
+        param(reason),
+        param(error_message),
+    ])
 }
 
 /// A step that a cascade has just skipped.

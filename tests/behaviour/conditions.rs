@@ -712,9 +712,7 @@ mod tests {
         }
         let call = format!("select from pgflow.start_flow('{slug}', '{{}}')");
         run(&call); // plans and catalogs are loaded
-        let plan = one::<pgrx::Json>(&format!("explain (analyze, buffers, format json) {call}"));
-        let pages = plan.0[0]["Plan"]["Shared Hit Blocks"].as_f64();
-        pages.unwrap()
+        pages_of(&call)
     }
 
     /// The planner, which knows nothing of how steps hang together, once read all steps of the flow for each skip.

@@ -690,8 +690,7 @@ mod tests {
             'f', array(select msg_id from pgmq.q_f where vt <= clock_timestamp() order by msg_id limit 3), null)";
         run(claim);
         run("select pgflow.start_flow('f', (select jsonb_agg(i) from generate_series(1, 5000) i))");
-        let plan = one::<pgrx::Json>(&format!("explain (analyze, buffers, format json) {claim}"));
-        let pages = plan.0[0]["Plan"]["Shared Hit Blocks"].as_f64().unwrap();
+        let pages = pages_of(claim);
         assert!(pages < 500.0, "{pages} pages for a claim of three tasks");
     }
 }

@@ -311,6 +311,12 @@ pub fn events() -> Vec<String> {
     rows("select event from realtime.sent order by id")
 }
 
+/// How many pages of tables and indexes a query touches.
+pub fn pages_of(query: &str) -> f64 {
+    let plan = one::<pgrx::Json>(&format!("explain (analyze, buffers, format json) {query}"));
+    plan.0[0]["Plan"]["Shared Hit Blocks"].as_f64().unwrap()
+}
+
 /// Fails when a rule that must hold between calls is broken.
 pub fn invariants_hold() {
     run(include_str!("../fixtures/invariants.sql"));

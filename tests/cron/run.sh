@@ -3,9 +3,9 @@
 # starts jobs when a minute begins, so this takes up to 75 seconds. Debian's package is unpacked into the private
 # PostgreSQL, not installed.
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/env.sh"
+. "$project/tests/harness/checks.sh"
 
 server=$project/tests/harness/server.sh
-passed=0 failed=0
 
 pg_cron_is_there() { [ -f "$("$PG_CONFIG" --sharedir)/extension/pg_cron.control" ]; }
 
@@ -45,18 +45,6 @@ sql() { psql --no-psqlrc --quiet --tuples-only --no-align --set ON_ERROR_STOP=1 
 
 # The SQLSTATE of a statement that fails.
 error() { { sql "$1" --set VERBOSITY=sqlstate 2>&1 >/dev/null || true; } | sed -n 's/^ERROR:  \(.....\)$/\1/p'; }
-
-# A check holds when what was found is what was expected.
-check() {
-  if [ "$3" = "$2" ]; then
-    passed=$((passed + 1))
-    echo "ok      $1"
-  else
-    failed=$((failed + 1))
-    echo "FAILED  $1"
-    diff <(echo "$2") <(echo "$3") || true
-  fi
-}
 
 jobs() { sql "select jobname, schedule, command, active from cron.job where username = 'postgres' order by jobname"; }
 id_of() { sql "select jobid from cron.job where jobname = '$1' and username = 'postgres'"; }
@@ -154,5 +142,4 @@ check 'clean-up: the rest stays' 'new
 running' "$(sql 'select command from cron.job_run_details where runid > 1000 order by runid')"
 check 'clean-up: takes the number of hours' 1 "$(sql 'select cron_deleted from pgflow.cleanup_ensure_workers_logs(22)')"
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+summary

@@ -3,29 +3,17 @@
 # process and by two), and one of the schema followed by one of the data; and the work that was under way goes on in the
 # restored one. The same where PGMQ leaves its queues out, after one more statement. Then, what DROP EXTENSION leaves.
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/env.sh"
+. "$project/tests/harness/checks.sh"
 
 here=$project/tests/dump
 work=$project/.build/dump-output
 rm -rf "$work"
 mkdir -p "$work"
 test_server dump
-passed=0 failed=0
 
 sql() {
   PGOPTIONS='-c client_min_messages=warning' psql --no-psqlrc --quiet --tuples-only --no-align \
     --set ON_ERROR_STOP=1 --dbname "$1" "${@:2}"
-}
-
-# A check holds when what was found is what was expected.
-check() {
-  if [ "$3" = "$2" ]; then
-    passed=$((passed + 1))
-    echo "ok      $1"
-  else
-    failed=$((failed + 1))
-    echo "FAILED  $1"
-    diff <(echo "$2") <(echo "$3") || true
-  fi
 }
 
 statuses() {
@@ -114,5 +102,4 @@ check 'a left-over queue is not taken for a new flow' 'ERROR:  23505' \
 sql plain --command "select from pgmq.drop_queue('live')" --command "select from pgflow.create_flow('live')"
 check 'a queue that was dropped is made anew' live "$(sql plain --command 'select flow_slug from pgflow.flows')"
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+summary

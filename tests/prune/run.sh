@@ -1,26 +1,14 @@
 #!/usr/bin/env bash
 # The optional prune_data_older_than: what goes, what stays, and that it does not deadlock with a claim.
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/env.sh"
+. "$project/tests/harness/checks.sh"
 
 here=$project/tests/prune
 test_server prune
-passed=0 failed=0
 
 sql() {
   PGOPTIONS='-c client_min_messages=warning' psql --no-psqlrc --quiet --tuples-only --no-align \
     --set ON_ERROR_STOP=1 --dbname "$1" "${@:2}"
-}
-
-# A check holds when what was found is what was expected.
-check() {
-  if [ "$3" = "$2" ]; then
-    passed=$((passed + 1))
-    echo "ok      $1"
-  else
-    failed=$((failed + 1))
-    echo "FAILED  $1"
-    diff <(echo "$2") <(echo "$3") || true
-  fi
 }
 
 show() { sql "$1" --file "$here/show.sql"; }
@@ -66,5 +54,4 @@ status=0
 wait "$pruning" || status=$?
 check 'pruning then ends without an error' '0' "$status$(cat "$project/.build/prune-while-held.log")"
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+summary

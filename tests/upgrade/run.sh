@@ -3,29 +3,17 @@
 # and upgrades that must fail and change nothing. The 0.16.0 database is the base script run as plain SQL by a
 # role that is no superuser, with rows as 0.16.0 leaves them.
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/env.sh"
+. "$project/tests/harness/checks.sh"
 
 here=$project/tests/upgrade
 work=$project/.build/upgrade-output
 rm -rf "$work"
 mkdir -p "$work"
 test_server upgrade
-passed=0 failed=0
 
 sql() {
   PGOPTIONS="-c client_min_messages=warning ${options:-}" psql --no-psqlrc --quiet --tuples-only --no-align \
     --set ON_ERROR_STOP=1 --dbname "$1" "${@:2}"
-}
-
-# A check holds when what was found is what was expected.
-check() {
-  if [ "$3" = "$2" ]; then
-    passed=$((passed + 1))
-    echo "ok      $1"
-  else
-    failed=$((failed + 1))
-    echo "FAILED  $1"
-    diff <(echo "$2") <(echo "$3") | head -n 40 || true
-  fi
 }
 
 sql postgres --command 'create role app_owner; create role app_web; create role app_worker; create role app_cron;
@@ -260,5 +248,4 @@ sql documented --command "select pgmq.create('left_over')" >/dev/null
 } >"$work/documented.sql"
 check 'the SQL in docs/upgrade.md runs' '' "$(sql documented --output /dev/null --file "$work/documented.sql" 2>&1)"
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+summary

@@ -27,19 +27,13 @@ pub fn claim(
     worker_id: Option<Uuid>,
 ) -> Result<Vec<ClaimedTask>, Error> {
     static UPDATE: Statement = Statement::new(
-        "with found as materialized (
+        "with locked as materialized (
            select t.run_id, t.step_slug, t.task_index
            from pgflow.step_tasks t
-           where t.queue_name = $1 and t.message_id = any($2) and t.flow_slug = $3
-         ), locked as materialized (
-           select t.run_id, t.step_slug, t.task_index
-           from found k
-           join pgflow.step_tasks t
-             on t.run_id = k.run_id and t.step_slug = k.step_slug and t.task_index = k.task_index
-           where t.status = 'queued'
-             and (select r.status from pgflow.runs r where r.run_id = t.run_id) = 'started'
-             and (select s.status from pgflow.step_states s
-                  where s.run_id = t.run_id and s.step_slug = t.step_slug) = 'started'
+           where t.queue_name = $1 and t.message_id = any($2) and t.flow_slug = $3 and t.status = 'queued'
+             and exists (select from pgflow.runs r where r.run_id = t.run_id and r.status = 'started')
+             and exists (select from pgflow.step_states s
+                         where s.run_id = t.run_id and s.step_slug = t.step_slug and s.status = 'started')
            order by t.run_id, t.step_slug, t.task_index
            for no key update of t
          )

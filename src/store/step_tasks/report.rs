@@ -80,22 +80,14 @@ pub struct LockedTask {
 
 /// Locks tasks by key, after their runs: under a run's lock its step states do not change. A task that is given twice
 /// comes twice, one that does not exist not at all.
-///
-/// `offset 0` has the planner look up the tasks first and not read all tasks of the steps.
 pub fn lock_many(keys: &[TaskKey]) -> Result<Vec<LockedTask>, Error> {
     static LOCK: Statement = Statement::new(
         "select k.position, t.run_id, s.status, d.step_type, s.remaining_tasks, s.initial_tasks, t.status,
                 t.queue_name, t.message_id
          from unnest($1, $2, $3) with ordinality as k (run_id, step_slug, task_index, position)
          join pgflow.step_tasks t on t.run_id = k.run_id and t.step_slug = k.step_slug and t.task_index = k.task_index
-         cross join lateral (
-           select s.status, s.remaining_tasks, s.initial_tasks from pgflow.step_states s
-           where s.run_id = t.run_id and s.step_slug = t.step_slug offset 0
-         ) s
-         cross join lateral (
-           select d.step_type from pgflow.steps d
-           where d.flow_slug = t.flow_slug and d.step_slug = t.step_slug offset 0
-         ) d
+         join pgflow.step_states s on s.run_id = t.run_id and s.step_slug = t.step_slug
+         join pgflow.steps d on d.flow_slug = t.flow_slug and d.step_slug = t.step_slug
          order by t.run_id, t.step_slug, t.task_index, k.position
          for no key update of t",
     );
