@@ -4,7 +4,8 @@ SHELL := /bin/bash
 harness := tests/harness
 .DEFAULT_GOAL := help
 .PHONY: help setup build install-dev demo demo-stop lint clean
-.PHONY: test test-architecture test-unit test-isolation test-clients test-dump test-upgrade test-prune test-cron test-model upgrade-script mutants bench
+.PHONY: test test-architecture test-unit test-isolation test-clients test-dump test-upgrade test-prune test-cron test-model test-reliability
+.PHONY: upgrade-script mutants bench
 .NOTPARALLEL:
 
 help: ## this list
@@ -60,6 +61,9 @@ test-prune: install-dev ## the optional pruning function
 
 test-cron: install-dev ## the cron functions with the real pg_cron
 	@tests/cron/run.sh
+
+test-reliability: install-dev ## load and faults for long, 25 minutes; PART=races, pairs, crashes, failover, pgbouncer or workers
+	@tests/reliability/suite.sh long $(PART)
 
 bench: install-dev ## pgflow against PL/pgSQL pgflow and the floor, half an hour; PART=cycle, growth, conditions, memory or first
 	@benches/run.sh $(PART)

@@ -15,7 +15,6 @@ declare
   old_runs     uuid[];
   old_workers  uuid[];
   queue        record;
-  archive      regclass;
 begin
   -- Locks in pgflow's order: runs, step states, tasks, queue rows.
   old_runs := array(
@@ -38,9 +37,11 @@ begin
     group by task.queue_name
     order by task.queue_name
   loop
-    if to_regclass(format('pgmq.%I', pgmq.format_table_name(queue.name, 'q'))) is not null then
+    begin
       perform pgmq.delete(queue.name, queue.messages);
-    end if;
+    exception when undefined_table then
+      null; -- the queue was dropped, perhaps a moment ago
+    end;
   end loop;
   delete from pgflow.step_tasks  where run_id = any (old_runs);
   delete from pgflow.step_states where run_id = any (old_runs);
@@ -50,10 +51,11 @@ begin
   for queue in
     select queue_name as name from pgflow.steps union select lower(flow_slug) from pgflow.flows order by name
   loop
-    archive := to_regclass(format('pgmq.%I', pgmq.format_table_name(queue.name, 'a')));
-    if archive is not null then
-      execute format('delete from %s where archived_at < $1', archive) using cutoff;
-    end if;
+    begin
+      execute format('delete from pgmq.%I where archived_at < $1', pgmq.format_table_name(queue.name, 'a')) using cutoff;
+    exception when undefined_table then
+      null; -- likewise
+    end;
   end loop;
 
   -- A claim locks its tasks, then its worker's row: so do these statements. A worker that claims meanwhile stays.

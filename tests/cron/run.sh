@@ -4,30 +4,18 @@
 # PostgreSQL, not installed.
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/env.sh"
 . "$project/tests/harness/checks.sh"
+. "$project/tests/harness/debian.sh"
 
 server=$project/tests/harness/server.sh
 
 pg_cron_is_there() { [ -f "$("$PG_CONFIG" --sharedir)/extension/pg_cron.control" ]; }
 
-# Downloads a Debian package into a folder; where apt has no package lists, it is given some, in that folder.
-download() {
-  local apt=(apt-get -qq)
-  [ "$(id -u)" -ne 0 ] || apt+=(-o APT::Sandbox::User=root)
-  mkdir -p "$1/lists/partial"
-  (cd "$1" && "${apt[@]}" download "$2" 2>/dev/null) || (
-    apt+=(-o Dir::State::Lists="$1/lists" -o Dir::Cache="$1")
-    cd "$1" && "${apt[@]}" update && "${apt[@]}" download "$2"
-  )
-}
-
 install_pg_cron() {
   local folder=$project/.build/pg_cron
   say "downloading pg_cron"
-  rm -rf "$folder"
-  download "$folder" postgresql-15-cron
-  dpkg-deb --extract "$folder"/*.deb "$folder/root"
-  cp "$folder"/root/usr/lib/postgresql/15/lib/*.so "$("$PG_CONFIG" --pkglibdir)/"
-  cp "$folder"/root/usr/share/postgresql/15/extension/* "$("$PG_CONFIG" --sharedir)/extension/"
+  unpack_packages "$folder" postgresql-15-cron || return 1
+  cp "$folder"/usr/lib/postgresql/15/lib/*.so "$("$PG_CONFIG" --pkglibdir)/"
+  cp "$folder"/usr/share/postgresql/15/extension/* "$("$PG_CONFIG" --sharedir)/extension/"
   rm -rf "$folder"
 }
 

@@ -6,11 +6,11 @@ cd "$project"
 
 passed=0 failed=0
 
-layer() { # NAME SCRIPT WHAT
+layer() { # NAME COMMAND WHAT
   local status=0 ok=0 not_ok=0 sum='^[0-9]+ passed, [0-9]+ failed$' log=$project/.build/test-$1.log
   say "$1: $3"
   SECONDS=0
-  "$2" 2>&1 | tee "$log" | sed -uE "s/$sum/$1: &/" || status=$?
+  $2 2>&1 | tee "$log" | sed -uE "s/$sum/$1: &/" || status=$?
   read -r ok not_ok < <(grep -aE "$sum" "$log" | tail -n 1 | tr -dc '0-9 ') || true
   passed=$((passed + ok))
   failed=$((failed + not_ok))
@@ -32,6 +32,7 @@ if tests/harness/install.sh; then
   layer dump tests/dump/run.sh "pg_dump and restore"
   layer upgrade tests/upgrade/run.sh "adoption of 0.16.0, the upgrade from it, and upgrades that must fail"
   layer prune tests/prune/run.sh "the optional pruning function"
+  layer reliability "tests/reliability/suite.sh short" "load, crashes, failover, PgBouncer; two and a half minutes"
   layer bench benches/short.sh "one short round of the bench"
   layer cron tests/cron/run.sh "what is scheduled with the real pg_cron, and that it runs"
 else

@@ -3,6 +3,7 @@
 # nobody but its owner (and root) can enter: whoever gets there is let in, as any role.
 #
 #   server.sh start NAME [SETTING=VALUE ...]   starts it, creating it first where needed; no-op when it runs
+#   server.sh standby NAME PRIMARY             makes NAME a streaming standby of the running server PRIMARY; start it then
 #   server.sh stop NAME                        stops it, keeping its data
 #   server.sh drop NAME                        stops it and deletes its data
 #   server.sh stop-all                         stops every server of this project, also those of pgrx
@@ -61,6 +62,13 @@ start() {
     { tail -n 20 "$folder/log" >&2; die "the server in $folder did not start"; }
 }
 
+standby() {
+  drop
+  private_folder "$folder"
+  as_server pg_basebackup --host "$base/$1" --username postgres --pgdata "$data" --checkpoint fast --write-recovery-conf
+  as_server tee -a "$data/postgresql.conf" >/dev/null <<<"unix_socket_directories = '$folder'"
+}
+
 stop() {
   is_running || return 0
   as_server pg_ctl stop --mode fast --timeout 30 --silent --pgdata "$data" ||
@@ -74,6 +82,7 @@ drop() {
 
 case $command in
   start) start "${@:3}" ;;
+  standby) standby "$3" ;;
   stop) stop ;;
   drop) drop ;;
   stop-all)

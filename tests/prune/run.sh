@@ -18,6 +18,7 @@ sql filled --file "$here/fill.sql" --file "$project/sql/optional/prune_data_olde
   --file "$project/tests/fixtures/invariants.sql" >/dev/null
 check 'the rows before are those that the test means' "$(cat "$here/before.txt")" "$(show filled)"
 sql postgres --command 'create database held template filled'
+sql postgres --command 'create database dropping template filled'
 
 sql filled --command "select from pgflow.prune_data_older_than(null)"
 check 'no interval: nothing is pruned' "$(cat "$here/before.txt")" "$(show filled)"
@@ -53,5 +54,23 @@ wait "$claim_pid" || true
 status=0
 wait "$pruning" || status=$?
 check 'pruning then ends without an error' '0' "$status$(cat "$project/.build/prune-while-held.log")"
+
+# A queue that is dropped, and whose drop is committed only when pruning has come to it.
+coproc drop { sql dropping 2>&1; }
+drop_pid=$drop_PID
+cat >&"${drop[1]}" <<'SQL'
+begin;
+select from (select distinct queue_name from pgflow.steps) q cross join lateral pgmq.drop_queue(queue_name);
+select 'dropped';
+SQL
+until read -r line <&"${drop[0]}" && [ "$line" = dropped ]; do :; done
+sql dropping --command "select from pgflow.prune_data_older_than(interval '30 days')" >"$project/.build/prune-while-dropped.log" 2>&1 &
+pruning=$!
+until [ "$(sql dropping --command "select count(*) from pg_stat_activity where wait_event_type = 'Lock'")" = 1 ]; do sleep 0.1; done
+echo 'commit; \q' >&"${drop[1]}"
+wait "$drop_pid" || true
+status=0
+wait "$pruning" || status=$?
+check 'queues that go while pruning waits for them are passed over' '0' "$status$(cat "$project/.build/prune-while-dropped.log")"
 
 summary
