@@ -16,7 +16,7 @@ use crate::model::TaskKey;
 ///
 /// Returns the tasks' rows as they are afterwards, in input order; none for an element that is NULL or has no task. A
 /// task given twice counts once. NULL or empty arrays: no rows. Errors: 22023 arrays that differ in length. Locks runs
-/// by run_id, tasks, then queue rows.
+/// by run_id, those of the tasks that are started, then queue rows.
 #[pg_extern(sql = false)]
 fn complete_tasks(
     run_ids: Option<Array<Uuid>>,

@@ -12,11 +12,11 @@ use crate::datum::{Jsonb, Row};
 use crate::engine::outbox::Outbox;
 use crate::engine::{report, RunUpdate};
 use crate::error::Error;
-use crate::model::{StepStatus, TaskKey, TaskStatus};
+use crate::model::{StepStatus, TaskKey};
 use crate::rules::callback::is_late;
 use crate::store::runs::{self, LockedRun};
 use crate::store::step_states;
-use crate::store::step_tasks::{self, LockedTask};
+use crate::store::step_tasks::{self, BatchTask};
 
 /// A task is done, with this output.
 pub struct Report<'a> {
@@ -31,10 +31,8 @@ pub fn complete(reports: &[Report]) -> Result<Vec<Row>, Error> {
     run_ids.sort_unstable();
     run_ids.dedup();
     let runs = runs::lock_many(run_ids)?;
-    let mut tasks = step_tasks::lock_many(&keys)?;
-    tasks.sort_by_key(|task| task.position);
-    let mut of_run: BTreeMap<Uuid, Vec<LockedTask>> = BTreeMap::new();
-    for task in tasks {
+    let mut of_run: BTreeMap<Uuid, Vec<BatchTask>> = BTreeMap::new();
+    for task in step_tasks::lock_started(&keys)? {
         of_run.entry(task.run_id).or_default().push(task);
     }
     let mut outbox = Outbox::default();
@@ -48,7 +46,7 @@ pub fn complete(reports: &[Report]) -> Result<Vec<Row>, Error> {
 
 fn complete_in_run(
     run: LockedRun,
-    tasks: Vec<LockedTask>,
+    tasks: Vec<BatchTask>,
     reports: &[Report],
 ) -> Result<Outbox, Error> {
     let mut work = RunWork {
@@ -81,14 +79,14 @@ struct RunWork<'a> {
 }
 
 impl<'a> RunWork<'a> {
-    fn take(&mut self, task: LockedTask, report: &'a Report, is_first: bool) -> Result<(), Error> {
+    fn take(&mut self, task: BatchTask, report: &'a Report, is_first: bool) -> Result<(), Error> {
         let step = report.key.step_slug;
         let step_status = *self.ended.get(step).unwrap_or(&task.step_status);
         if is_late(self.update.run.status, step_status) {
             self.update.retire(task.message);
             return Ok(());
         }
-        if task.status != TaskStatus::Started || !is_first {
+        if !task.is_started || !is_first {
             return Ok(());
         }
         let (step_type, output) = (task.step_type, report.output);

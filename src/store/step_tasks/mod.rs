@@ -10,7 +10,7 @@ mod report;
 pub use claim::{claim, inputs, unclaimable, ClaimedTask, StepInput};
 pub use recover::recover_stalled;
 pub use report::{
-    complete, complete_many, fail, lock_for_report, lock_many, retry, rows, LockedTask,
+    complete, complete_many, fail, lock_for_report, lock_started, retry, rows, BatchTask,
     ReportedTask,
 };
 

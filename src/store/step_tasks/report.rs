@@ -6,7 +6,7 @@ use super::message;
 use crate::datum::{Jsonb, Row};
 use crate::db::{param, Param, Statement};
 use crate::error::Error;
-use crate::model::{MessageRef, Mode, StepStatus, StepType, TaskKey, TaskStatus};
+use crate::model::{MessageRef, Mode, StepStatus, StepType, TaskKey};
 use crate::store::runs::LockedRun;
 
 /// A reported task, with its run and step state locked in that order. The task itself is not locked yet: the guard
@@ -65,8 +65,8 @@ pub fn lock_for_report(key: TaskKey) -> Result<Option<ReportedTask>, Error> {
     .transpose()
 }
 
-/// A task of a batch of reports, locked, and its step as it is under the run's lock.
-pub struct LockedTask {
+/// A task of a batch of reports, and its step as it is under the run's lock.
+pub struct BatchTask {
     /// Which of the given keys it is of.
     pub position: usize,
     pub run_id: Uuid,
@@ -74,32 +74,41 @@ pub struct LockedTask {
     pub step_type: StepType,
     pub remaining_tasks: Option<i32>,
     pub initial_tasks: Option<i32>,
-    pub status: TaskStatus,
+    /// The task is started, and locked. Others are not locked: a report does nothing to them, and a claim may want them.
+    pub is_started: bool,
     pub message: Option<MessageRef>,
 }
 
-/// Locks tasks by key, after their runs: under a run's lock its step states do not change. A task that is given twice
-/// comes twice, one that does not exist not at all.
-pub fn lock_many(keys: &[TaskKey]) -> Result<Vec<LockedTask>, Error> {
+/// Locks those of the tasks that are started, by key, after their runs: under a run's lock its step states do not
+/// change. All tasks, in the order given: one that is given twice comes twice, one that does not exist not at all.
+pub fn lock_started(keys: &[TaskKey]) -> Result<Vec<BatchTask>, Error> {
     static LOCK: Statement = Statement::new(
-        "select k.position, t.run_id, s.status, d.step_type, s.remaining_tasks, s.initial_tasks, t.status,
+        "with started as materialized (
+           select t.run_id, t.step_slug, t.task_index
+           from unnest($1, $2, $3) as k (run_id, step_slug, task_index)
+           join pgflow.step_tasks t on t.run_id = k.run_id and t.step_slug = k.step_slug and t.task_index = k.task_index
+           where t.status = 'started'
+           order by t.run_id, t.step_slug, t.task_index
+           for no key update of t
+         )
+         select k.position, t.run_id, s.status, d.step_type, s.remaining_tasks, s.initial_tasks,
+                (t.run_id, t.step_slug, t.task_index) in (select run_id, step_slug, task_index from started),
                 t.queue_name, t.message_id
          from unnest($1, $2, $3) with ordinality as k (run_id, step_slug, task_index, position)
          join pgflow.step_tasks t on t.run_id = k.run_id and t.step_slug = k.step_slug and t.task_index = k.task_index
          join pgflow.step_states s on s.run_id = t.run_id and s.step_slug = t.step_slug
          join pgflow.steps d on d.flow_slug = t.flow_slug and d.step_slug = t.step_slug
-         order by t.run_id, t.step_slug, t.task_index, k.position
-         for no key update of t",
+         order by k.position",
     );
     LOCK.rows(&key_params(keys))?.collect(|record| {
-        Ok(LockedTask {
+        Ok(BatchTask {
             position: record.get::<i64>(1)? as usize - 1,
             run_id: record.get(2)?,
             step_status: record.get::<String>(3)?.parse()?,
             step_type: record.get::<String>(4)?.parse()?,
             remaining_tasks: record.nullable(5),
             initial_tasks: record.nullable(6),
-            status: record.get::<String>(7)?.parse()?,
+            is_started: record.get(7)?,
             message: message(record, 8)?,
         })
     })
