@@ -5,6 +5,7 @@ harness := tests/harness
 .DEFAULT_GOAL := help
 .PHONY: help setup build install-dev demo demo-stop lint clean
 .PHONY: test test-architecture test-unit test-isolation test-clients test-dump test-upgrade test-prune test-cron test-model test-reliability
+.PHONY: test-assertions
 .PHONY: upgrade-script mutants bench
 .NOTPARALLEL:
 
@@ -64,6 +65,10 @@ test-cron: install-dev ## the cron functions with the real pg_cron
 
 test-reliability: install-dev ## load and faults for long, 25 minutes; PART=races, pairs, crashes, failover, pgbouncer or workers
 	@tests/reliability/suite.sh long $(PART)
+
+test-assertions: ## on a PostgreSQL that is built with its assertions, half an hour
+	@PGFLOW_POSTGRES=pg15-cassert $(harness)/setup.sh
+	@PGFLOW_POSTGRES=pg15-cassert $(harness)/run_all.sh unit isolation clients reliability
 
 bench: install-dev ## pgflow against PL/pgSQL pgflow and the floor, half an hour; PART=cycle, growth, conditions, memory or first
 	@benches/run.sh $(PART)

@@ -4,6 +4,7 @@
 #
 # Sets: project   the project's folder
 #       tools     the folder with this project's own cargo-pgrx
+#       postgres  which PostgreSQL: pg15, or pg15-cassert, which has its assertions compiled in
 #       base      the folder for the private PostgreSQL and its servers (docs/adr/0002-private-server.md)
 #       server_user, as_server   who runs servers, and how a command is run as that user
 
@@ -53,8 +54,15 @@ for variable in ${!PG*}; do
   [[ $variable = PGFLOW_* ]] || unset "$variable"
 done
 unset variable RUST_BACKTRACE
+# The PostgreSQL to build for and test on, in a folder of that name below the base: setup.sh makes it. Each has its own
+# compiled dependencies.
+postgres=${PGFLOW_POSTGRES:-pg15}
 export PGRX_HOME=$base/pgrx
-export PG_CONFIG=$base/pg15${system_pg_config#/usr}
+if [ "$postgres" != pg15 ]; then
+  PGRX_HOME=$base/pgrx-$postgres
+  export CARGO_TARGET_DIR=$base/target-$postgres
+fi
+export PG_CONFIG=$base/$postgres${system_pg_config#/usr}
 export PATH=$tools/bin:${PG_CONFIG%/*}:$PATH
 export USER=${USER:-$(id -un)}
 

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Runs every test layer and ends with one line that sums them up. A layer is a script that ends with the line
+# Runs every test layer, or those that are named, and ends with one line that sums them up. A layer is a script that ends with the line
 # `N passed, N failed`; one that breaks off, or that ran nothing, counts as a failure of its own.
 . "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 cd "$project"
 
 passed=0 failed=0
+only=" $* "
 
 layer() { # NAME COMMAND WHAT
+  [[ $only = "  " || $only = *" $1 "* ]] || return 0
   local status=0 ok=0 not_ok=0 sum='^[0-9]+ passed, [0-9]+ failed$' log=$project/.build/test-$1.log
   say "$1: $3"
   SECONDS=0

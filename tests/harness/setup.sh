@@ -15,8 +15,10 @@ fi
 
 # A copy of Debian's PostgreSQL in which extensions are installed. Its programs find their files relative to
 # themselves, so its pg_config names the copy.
-version=$("$system_pg_config" --version)
-if [ "$(cat "$base/pg15/version" 2>/dev/null)" != "$version" ]; then
+copy_pg15() {
+  local version folder source
+  version=$("$system_pg_config" --version)
+  [ "$(cat "$base/pg15/version" 2>/dev/null)" != "$version" ] || return 0
   say "copying $version to $base/pg15"
   rm -rf "$base/pg15"
   for folder in bindir pkglibdir sharedir; do
@@ -28,7 +30,32 @@ if [ "$(cat "$base/pg15/version" 2>/dev/null)" != "$version" ]; then
   mkdir -p "$(dirname "$base/pg15${source#/usr}")"
   ln -s "$source" "$base/pg15${source#/usr}"
   printf '%s\n' "$version" >"$base/pg15/version"
-fi
+}
+
+# The same major version, built from Debian's source package with its assertions.
+build_pg15_cassert() {
+  [ ! -x "$PG_CONFIG" ] || return 0
+  . "$project/tests/harness/debian.sh"
+  local source=$base/pg15-cassert-source
+  say "downloading the source of PostgreSQL 15"
+  download_source "$source" postgresql-15
+  say "compiling PostgreSQL 15 with assertions, a few minutes"
+  (
+    cd "$source"
+    ./configure --quiet --prefix="$base/$postgres" --bindir="${PG_CONFIG%/*}" --enable-cassert --enable-debug \
+      --without-readline --without-zlib CFLAGS='-Og -g'
+    make --silent --jobs "$(nproc)" install
+    make --silent -C src/test/isolation install
+    make --silent -C contrib/pg_stat_statements install
+  ) >"$project/.build/pg15-cassert.log" 2>&1 || { tail -n 20 "$project/.build/pg15-cassert.log"; return 1; }
+  rm -rf "$source"
+}
+
+case $postgres in
+  pg15) copy_pg15 ;;
+  pg15-cassert) build_pg15_cassert ;;
+  *) die "no PostgreSQL \"$postgres\"" ;;
+esac
 extensions=$("$PG_CONFIG" --sharedir)/extension
 
 # PGMQ is plain SQL, carried by its Rust crate: the crate is only downloaded, never compiled.

@@ -5,6 +5,7 @@
 #   What is wrong, in a sentence.
 #   Test: unit WORD          tests with that word in their names (make test-unit T=WORD)
 #   Test: isolation SPEC     a spec of tests/isolation, for what only concurrent sessions show
+#   Test: reliability PART AMOUNT     a part of tests/reliability, for what only shows under load
 #
 # A patch is applied to a copy of the tree in .build/mutants, built and tested there, and taken back. One that no test
 # notices, that does not apply or does not build is a failure. Names of patches as arguments run only those.
@@ -22,7 +23,8 @@ copy_tree() {
   mkdir -p "$tree/.build"
   cp -R Cargo.toml Cargo.lock pgflow.control src sql "$tree/"
   mkdir "$tree/tests"
-  cp -R tests/behaviour tests/fixtures tests/harness tests/isolation tests/model "$tree/tests/"
+  cp -R tests/behaviour tests/clients tests/fixtures tests/harness tests/isolation tests/model tests/reliability "$tree/tests/"
+  cp -R docs "$tree/"
   ln -s "$tools" "$tree/.build/tools"
   printf '%s\n' "$base" >"$tree/.build/base"
 }
@@ -31,18 +33,20 @@ copy_tree() {
 remove_broken_library() { rm -f "$("$PG_CONFIG" --pkglibdir)/pgflow.so"; }
 
 # Runs the tests of one layer in the copy; their output is in $log.
-run_tests() { # unit|isolation WORD
-  if [ "$1" = unit ]; then
-    timeout 1800 "$tree/tests/harness/unit.sh" ${2:+"$2"} >"$log" 2>&1
-  else
-    { (cd "$tree" && cargo pgrx install --pg-config "$PG_CONFIG") &&
-      timeout 1800 "$tree/tests/isolation/run.sh" "$2"; } >"$log" 2>&1
-  fi
+run_tests() { # unit|isolation|reliability WHAT
+  case $1 in
+    unit) timeout 1800 "$tree/tests/harness/unit.sh" ${2:+"$2"} >"$log" 2>&1 ;;
+    *)
+      # shellcheck disable=SC2086 # a word for each argument
+      { (cd "$tree" && cargo pgrx install --pg-config "$PG_CONFIG") &&
+        timeout 1800 "$tree/tests/$1/run.sh" $2; } >"$log" 2>&1
+      ;;
+  esac
 }
 
 # The names of the tests that failed, and how many ran; nothing of a build that failed.
-failing() { sed -nE 's/^test (.*::(pg_)?)?([^ ]+) +\.\.\. FAILED.*/\3/p' "$log" | sort -u; }
-ran() { grep -cE '^test [^ ]+ +\.\.\. (ok|FAILED)' "$log" || true; }
+failing() { sed -nE -e 's/^test (.*::(pg_)?)?([^ ]+) +\.\.\. FAILED.*/\3/p' -e 's/^FAILED  //p' "$log" | sort -u; }
+ran() { grep -cE '^(test [^ ]+ +\.\.\. )?(ok|FAILED)' "$log" || true; }
 
 field() { sed -n "s/^Test: \([a-z]*\) \(.*\)$/\\$1/p" "$patch" | head -n 1; }
 
@@ -77,11 +81,11 @@ copy_tree
 trap remove_broken_library EXIT
 
 # What fails without any mistake proves nothing.
-for tests in $(for patch in "${patches[@]}"; do echo "$(field 1)=$(field 2)"; done | sort -u); do
-  [ "${tests%%=*}" = isolation ] || continue
-  say "without a mistake: isolation ${tests#*=}"
-  run_tests isolation "${tests#*=}" || { cat "$log"; die "tests must pass before anything is broken"; }
-done
+while read -r layer what; do
+  [ "$layer" != unit ] || continue
+  say "without a mistake: $layer $what"
+  run_tests "$layer" "$what" </dev/null || { cat "$log"; die "tests must pass before anything is broken"; }
+done < <(for patch in "${patches[@]}"; do echo "$(field 1) $(field 2)"; done | sort -u)
 say "without a mistake: all unit tests"
 run_tests unit "" || { failing; die "tests must pass before anything is broken: $log"; }
 

@@ -218,7 +218,10 @@ export class Load {
     await sql.unsafe(`
       begin;
       select from pgflow.complete_task('${task.run_id}', '${task.step_slug}', ${task.task_index}, '"taken back"');
-      rollback`).simple()
+      rollback`).simple().catch(async (error) => {
+      await sql`rollback`
+      throw error
+    })
   }
 
   /** A flow comes, is worked on and goes, while others still hold its tasks. */

@@ -12,6 +12,8 @@ function generator(seed) {
   }
 }
 
+const REPORTS = ['complete', 'complete', 'complete', 'completeAll', 'fail']
+const KINDS = [...REPORTS, ...REPORTS, 'claim', 'claim', 'claim', 'claim', 'claim', 'start', 'recover', 'poke', 'delete']
 const OUTPUTS = ['[]', '[1, 2]', '[true]', '{"go": true}', '{"go": false}', '1']
 
 /** `steps` are arguments of add_step, `before` and `pair` operations as play.mjs carries them out. */
@@ -27,7 +29,8 @@ export function draw(seed) {
   const before = [{ kind: 'start', run: 1 }, ...everything]
   for (let number = below(4); number > 0; number -= 1) before.push(drawOperation(), ...everything)
   if (chance(0.5)) before.push(drawOperation())
-  return { steps, before, pair: [drawOperation(), drawOperation()], way: one(['hold', 'hold', 'race', 'undo']) }
+  const drawn = chance(0.6) ? () => drawOperation(REPORTS) : () => drawOperation()
+  return { steps, before, pair: [drawn(), drawn()], way: one(['hold', 'hold', 'race', 'undo']) }
 
   function drawSteps() {
     const slugs = ['a', 'b', 'c', 'd'].slice(0, 2 + below(3))
@@ -46,11 +49,8 @@ export function draw(seed) {
     return { run: chance(0.9) ? 1 : 2, step: one(steps.slice(0, 1 + below(steps.length))).slug, index: chance(0.8) ? 0 : 1 }
   }
 
-  function drawOperation() {
-    const kind = one([
-      'claim', 'claim', 'claim', 'claim', 'complete', 'complete', 'complete', 'complete', 'completeAll', 'completeAll',
-      'fail', 'fail', 'fail', 'start', 'recover', 'poke', 'delete',
-    ])
+  function drawOperation(kinds = KINDS) {
+    const kind = one(kinds)
     switch (kind) {
       case 'claim': return { kind, routed: chance(0.3), ids: Array.from({ length: 1 + below(6) }, () => 1 + below(8)) }
       case 'complete': return { kind, task: drawTask(), output: one(OUTPUTS) }
