@@ -13,7 +13,7 @@ passed=0 failed=0
 for part in ${2:-races pairs crashes failover pgbouncer workers}; do
   log=$project/.build/reliability-$part.log ok=0 not_ok=1
   say "$part ${amount[$part]}"
-  "$project/tests/reliability/run.sh" "$part" "${amount[$part]}" 2>&1 | tee "$log" | grep -vE '^[0-9]+ passed, ' || true
+  timeout 1800 "$project/tests/reliability/run.sh" "$part" "${amount[$part]}" 2>&1 | tee "$log" | grep -vE '^[0-9]+ passed, ' || true
   read -r ok not_ok < <(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$log" | tail -n 1) || not_ok=1
   passed=$((passed + ok))
   failed=$((failed + not_ok))

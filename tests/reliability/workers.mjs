@@ -14,6 +14,7 @@ const seconds = Number(process.argv[2])
 const FLOW = 'load_wide'
 const sql = await prepare('workers')
 const wrong = []
+const killed = []
 const counts = { SIGTERM: 0, SIGKILL: 0, 'tasks in hand at SIGTERM': 0, 'tasks in hand at SIGKILL': 0 }
 
 /** A worker process, and the tasks that its handlers have in hand. */
@@ -39,7 +40,10 @@ async function dismiss(worker, signal) {
   counts[`tasks in hand at ${signal}`] += inHand.length
   worker.program.kill(signal)
   const [code] = await worker.exited
-  if (signal === 'SIGKILL') return recover(worker.id)
+  if (signal === 'SIGKILL') {
+    killed.push(worker.id)
+    return recover(worker.id)
+  }
   if (code !== 0) wrong.push(`exit ${code} after SIGTERM`)
   const left = await sql`
     select run_id, step_slug from pgflow.step_tasks where last_worker_id = ${worker.id} and status = 'started'`
@@ -72,7 +76,11 @@ for (let round = 0; round < (seconds * 1000) / EVERY; round += 1) {
 }
 starting = false
 await producer
-while ((await sql`select from pgflow.runs where status = 'started'`).length > 0) await sleep(200)
+// A claim that was on its way when its worker was killed may have been made after recovery came for its tasks.
+while ((await sql`select from pgflow.runs where status = 'started'`).length > 0) {
+  for (const worker of killed) await recover(worker)
+  await sleep(200)
+}
 await Promise.all(workers.map((worker) => dismiss(worker, 'SIGTERM')))
 
 const [tasks] = await sql`
