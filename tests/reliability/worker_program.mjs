@@ -22,6 +22,7 @@ const handlers = { each: handle, sum: handle }
 const worker = startWorker({ sql, flow, handlers, concurrency: Number(concurrency), pollSeconds: 1, log: () => {} })
 process.send({ worker: worker.id })
 process.once('SIGTERM', worker.stop)
+process.once('disconnect', () => process.exit()) // nobody listens any more
 await worker.stopped
 await sql.end()
 process.disconnect()
