@@ -3,8 +3,8 @@
 SHELL := /bin/bash
 harness := tests/harness
 .DEFAULT_GOAL := help
-.PHONY: help setup build install-dev demo demo-stop lint clean
-.PHONY: test test-architecture test-unit test-isolation test-clients test-dump test-upgrade test-prune test-cron test-model test-reliability
+.PHONY: help setup build install-dev install demo demo-stop lint clean
+.PHONY: test test-architecture test-unit test-isolation test-clients test-dump test-upgrade test-prune test-cron test-docs test-model test-reliability
 .PHONY: test-assertions
 .PHONY: upgrade-script mutants bench
 .NOTPARALLEL:
@@ -20,6 +20,9 @@ build: setup ## compile the extension, with debug checks
 
 install-dev: setup ## compile for release and install into the private PostgreSQL
 	@$(harness)/install.sh
+
+install: install-dev ## copy it into this machine's PostgreSQL 15, with sudo where needed; PG_CONFIG=... into another
+	@$(harness)/install_into.sh $(or $(PG_CONFIG),/usr/lib/postgresql/15/bin/pg_config)
 
 upgrade-script: ## write the update scripts of sql/ anew from sql/upgrade/
 	@for source in sql/upgrade/*.sql; do step=$$(basename $$source .sql) && \
@@ -62,6 +65,9 @@ test-prune: install-dev ## the optional pruning function
 
 test-cron: install-dev ## the cron functions with the real pg_cron
 	@tests/cron/run.sh
+
+test-docs: install-dev ## the documentation: SQL and its output, links, names, workers
+	@tests/docs/run.sh
 
 test-reliability: install-dev ## load and faults for long, 25 minutes; PART=races, pairs, crashes, failover, pgbouncer or workers
 	@tests/reliability/suite.sh long $(PART)

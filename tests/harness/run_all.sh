@@ -31,6 +31,7 @@ layer unit tests/harness/unit.sh "Rust tests and the random model; compiling tak
 if tests/harness/install.sh; then
   layer isolation tests/isolation/run.sh "interleavings of concurrent sessions"
   layer clients tests/clients/run.sh "the JavaScript client"
+  layer docs tests/docs/run.sh "the documentation: SQL and its output, links, names, workers"
   layer dump tests/dump/run.sh "pg_dump and restore"
   layer upgrade tests/upgrade/run.sh "adoption of 0.16.0, the upgrade from it, and upgrades that must fail"
   layer prune tests/prune/run.sh "the optional pruning function"

@@ -9,6 +9,7 @@ here=$project/tests/upgrade
 work=$project/.build/upgrade-output
 rm -rf "$work"
 mkdir -p "$work"
+cd "$project"
 test_server upgrade
 
 sql() {
@@ -19,24 +20,10 @@ sql() {
 sql postgres --command 'create role app_owner; create role app_web; create role app_worker; create role app_cron;
                         create role app_nobody'
 
-# A 0.16.0 in plain SQL. One table has another order of columns, and one has lost a column on the way.
+# A 0.16.0 in plain SQL.
 plain() {
   sql postgres --command "create database $1"
-  sql "$1" --command "
-    create extension pgmq;
-    grant all on schema pgmq to app_owner;
-    grant all on all tables in schema pgmq to app_owner;
-    grant all on all sequences in schema pgmq to app_owner;
-    create schema pgflow authorization app_owner;
-    grant create on database $1 to app_owner;
-    grant create on schema public to app_owner"
-  { echo 'set role app_owner;'
-    grep -vE '^\\echo|pg_extension_config_dump' "$project/sql/pgflow--0.16.0.sql"
-    echo 'alter table pgflow.runs drop column output;
-          alter table pgflow.runs add column lost text;
-          alter table pgflow.runs drop column lost;
-          alter table pgflow.runs add column output jsonb;'
-  } | sql "$1"
+  sql "$1" --file "$project/tests/fixtures/plain_0_16_0.sql"
 }
 
 fill() { sql "$1" --set bulk="$2" --command 'set role app_owner' --file "$here/fill.sql" >/dev/null; }
@@ -235,17 +222,5 @@ for migration in "$core"/*.sql; do sql older --file "$migration" >/dev/null; don
 template=older refused 'a database older than 0.16.0' \
   'schema "pgflow" does not hold pgflow 0.16.0: it is older, or was changed' \
   "select pgflow.create_flow('old'); select pgflow.add_step('old', 'a'); select pgflow.start_flow('old', '{}')"
-
-### The page for users: its SQL runs from top to bottom
-
-plain documented
-fill documented 1
-sql documented --command 'set role app_owner' --file "$here/users.sql" --command '
-  create function cron.alter_job(job_id bigint, active boolean) returns void language sql as $$ select $$'
-sql documented --command "select pgmq.create('left_over')" >/dev/null
-{ awk '/^```sql$/ { on = 1; next } /^```$/ { on = 0 } on' "$project/docs/upgrade.md" |
-    sed '/^select pgflow.prune/e cat '"$project"'/sql/optional/prune_data_older_than.sql'
-} >"$work/documented.sql"
-check 'the SQL in docs/upgrade.md runs' '' "$(sql documented --output /dev/null --file "$work/documented.sql" 2>&1)"
 
 summary

@@ -1,0 +1,10 @@
+// Links lead to files and headings that are there. Those that leave the project are not followed.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { brokenLinks, pagesBelow } from './markdown.mjs'
+
+test('every link of every Markdown file leads to a file, and to a heading where it names one', () => {
+  const pages = pagesBelow('.').filter((path) => !path.startsWith('target/') && !path.startsWith('tests/docs/fixtures/'))
+  assert.ok(pages.includes('README.md') && pages.includes('tests/README.md'))
+  assert.deepEqual(pages.flatMap(brokenLinks), [])
+})

@@ -1,0 +1,16 @@
+// The SQL of every page runs, and gives what the page shows.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { userPages } from './markdown.mjs'
+import { faultsOf, planOf } from './page.mjs'
+
+for (const path of userPages()) {
+  const { steps, skipped } = planOf(path)
+  for (const one of skipped) console.log(`-- not run: ${one}`)
+  if (steps.length > 0) {
+    test(`the SQL of ${path} runs and gives what is shown`, () => {
+      const faults = faultsOf(path)
+      assert.equal(faults.length, 0, `\n${faults.join('\n\n')}`)
+    })
+  }
+}

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# The documentation: its SQL is run and the output it shows compared, its links and names are looked up, its workers
+# are started.
+. "$(dirname "${BASH_SOURCE[0]}")/../harness/env.sh"
+. "$project/tests/harness/debian.sh"
+(cd "$project/tests/clients" && node_packages)
+
+# Python's driver, for the worker in Python; it uses PostgreSQL's own libpq.
+packages=$project/.build/psycopg
+export PYTHONPATH=$packages/usr/lib/python3/dist-packages
+[ -d "$PYTHONPATH/psycopg" ] || unpack_packages "$packages" python3-psycopg python3-typing-extensions ||
+  die "psycopg is missing, and apt-get download python3-psycopg failed"
+
+test_server docs
+
+if [ "${1:-}" = show ]; then
+  node "$project/tests/docs/show.mjs" "${@:2}"
+  exit
+fi
+
+log=$project/.build/docs.log
+status=0
+cd "$project/tests/docs"
+# One file at a time: what pages create outside of their database, roles, is dropped after each page.
+timeout 300 node --test --test-concurrency=1 --test-reporter=spec ./*.test.mjs | tee "$log" || status=$?
+
+count() { sed -n "s/^ℹ $1 \([0-9]*\)$/\1/p" "$log"; }
+passed=$(count pass) failed=$(count fail) cancelled=$(count cancelled)
+echo "${passed:-0} passed, $((${failed:-0} + ${cancelled:-0})) failed"
+exit "$status"

@@ -1,0 +1,24 @@
+// Writes into pages what their statements give, where they show something else. Read the changes before you keep them:
+// what is written is what the next test run demands.
+//
+//   tests/docs/run.sh show PAGE...
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { project } from './markdown.mjs'
+import { played } from './page.mjs'
+
+const count = (text) => text.trimEnd().split('\n').length
+
+for (const path of process.argv.slice(2)) {
+  const file = join(project, path)
+  const lines = readFileSync(file, 'utf8').split('\n')
+  for (const { line, sql, shown, faults, real, setup } of played(path).reverse()) {
+    if (faults.length === 0) continue
+    if (setup || real === undefined) throw new Error(`${path}:${line}: ${faults[0]}`)
+    const indent = lines[line - 1].match(/^ */)[0]
+    const output = real.trimEnd().replace(/^LOCATION: .*$\n?/gm, '').split('\n')
+    const comments = output.map((text) => `${indent}-- ${text}`.trimEnd())
+    lines.splice(line - 1 + count(sql), shown === undefined ? 0 : count(shown), ...comments)
+  }
+  writeFileSync(file, lines.join('\n'))
+}
