@@ -5,6 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { project } from './markdown.mjs'
+import { shownOf } from './masks.mjs'
 import { played } from './page.mjs'
 
 const count = (text) => text.trimEnd().split('\n').length
@@ -16,7 +17,7 @@ for (const path of process.argv.slice(2)) {
     if (faults.length === 0) continue
     if (setup || real === undefined) throw new Error(`${path}:${line}: ${faults[0]}`)
     const indent = lines[line - 1].match(/^ */)[0]
-    const output = real.trimEnd().replace(/^LOCATION: .*$\n?/gm, '').split('\n')
+    const output = shownOf(real).split('\n')
     const comments = output.map((text) => `${indent}-- ${text}`.trimEnd())
     lines.splice(line - 1 + count(sql), shown === undefined ? 0 : count(shown), ...comments)
   }

@@ -1,0 +1,52 @@
+// The reference has every function of the schema, with its exact signature, and no other.
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { test } from 'node:test'
+import { links, pagesBelow, parts, read } from './markdown.mjs'
+
+const pages = pagesBelow('docs/reference')
+
+const database = 'docs_reference'
+function psql(on, sql) {
+  const { stdout, stderr, status } = spawnSync('psql', ['-XqtAc', sql, '--dbname', on], { encoding: 'utf8' })
+  assert.equal(status, 0, stderr)
+  return stdout.trim().split('\n')
+}
+
+// One spelling for both sides: lower case, single spaces, defaults without their types.
+const plain = (signature) => signature.toLowerCase().replace(/::[a-z]+(\[\])?/g, '').replace(/\s+/g, ' ').trim()
+
+psql('postgres', `create database ${database}`)
+psql(database, 'set client_min_messages = warning; create extension pgflow cascade')
+const functions = psql(database, `
+  select json_build_object('name', p.proname, 'definer', p.prosecdef, 'signature', concat(
+    p.proname, '(', pg_get_function_arguments(p.oid), ') returns ', pg_get_function_result(p.oid)))
+  from pg_proc p where p.pronamespace = 'pgflow'::regnamespace order by p.proname`).map((line) => JSON.parse(line))
+psql('postgres', `drop database ${database}`)
+
+// Each signature with the text of its section: all until the next heading, or the next signature.
+const sections = pages.flatMap((path) => {
+  const found = []
+  for (const { kind, language, text } of parts(read(path))) {
+    if (kind === 'heading') found.push({ text: '' })
+    else if (language === 'text' && / returns /.test(text)) found.push({ signature: plain(text), text: '' })
+    else if (kind === 'text' && found.length > 0) found.at(-1).text += text + ' '
+  }
+  return found.filter(({ signature }) => signature)
+})
+
+test('the reference has the signature of every function, and no other', () => {
+  assert.ok(functions.length > 20)
+  assert.deepEqual(sections.map(({ signature }) => signature).sort(), functions.map(({ signature }) => plain(signature)).sort())
+})
+
+test('the reference says "security definer" where it is so, and nowhere else', () => {
+  const named = sections.filter(({ text }) => /security definer/i.test(text)).map(({ signature }) => signature.split('(')[0])
+  assert.deepEqual(named.sort(), functions.filter(({ definer }) => definer).map(({ name }) => name))
+})
+
+test('the list of all functions links to each that is public', () => {
+  const linked = links(read('docs/reference.md')).flatMap(({ target }) => target.match(/^reference\/\w+\.md#(\w+)$/)?.[1] ?? [])
+  const everyone = functions.map(({ name }) => name).filter((name) => !name.startsWith('_'))
+  assert.deepEqual(linked.sort(), everyone)
+})

@@ -1,0 +1,83 @@
+// The workers that the pages show work off a flow and stop on SIGTERM.
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { copyFileSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parts, project, read } from './markdown.mjs'
+
+const database = 'docs_workers'
+
+function psql(sql, on = database) {
+  const options = ['-Xqtc', sql, '--no-align', '--set', 'ON_ERROR_STOP=1', '--dbname', on]
+  const { stdout, stderr, status } = spawnSync('psql', options, {
+    encoding: 'utf8', env: { ...process.env, PGOPTIONS: '-c client_min_messages=warning' },
+  })
+  assert.equal(status, 0, stderr)
+  return stdout.trim()
+}
+
+async function withDatabase(use) {
+  psql(`create database ${database}`, 'postgres')
+  try {
+    psql('create extension pgflow cascade')
+    await use()
+  } finally {
+    psql(`drop database ${database} with (force)`, 'postgres')
+  }
+}
+
+// Starts a worker, waits until the run has ended, sends SIGTERM, and returns the run and how the worker ended.
+async function workedOff(run, command, options) {
+  const worker = spawn(command[0], command.slice(1), { ...options, env: { ...process.env, PGDATABASE: database } })
+  let log = ''
+  worker.stdout.on('data', (text) => (log += text))
+  worker.stderr.on('data', (text) => (log += text))
+  const ended = new Promise((resolve) => worker.on('exit', (code, signal) => resolve(code ?? signal)))
+  const status = () => psql(`select status from pgflow.runs where run_id = '${run}'`)
+  for (let tries = 0; status() === 'started' && worker.exitCode === null && tries < 150; tries += 1) await sleep(100)
+  worker.kill('SIGTERM')
+  const exit = await ended
+  const row = JSON.parse(psql(`select to_jsonb(r) from pgflow.runs r where run_id = '${run}'`))
+  const stopped = psql('select count(*) from pgflow.workers where stopped_at is not null')
+  return { status: row.status, output: row.output, exit, stopped, log }
+}
+
+const start = (flow, input) => psql(`select run_id from pgflow.start_flow('${flow}', '${JSON.stringify(input)}')`)
+
+// The block of a page that is a file: <!-- file: NAME --> stands before it.
+function fileOf(path, name) {
+  const found = parts(read(path))
+  return found[found.findIndex((part) => part.name === 'file' && part.value === name) + 1].text
+}
+
+test('the worker of the quickstart works off its flow', () => withDatabase(async () => {
+  const folder = join(project, '.build', 'docs-quickstart')
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'work.mjs'), fileOf('docs/quickstart.md', 'work.mjs'))
+  copyFileSync(join(project, 'docs/examples/worker/worker.mjs'), join(folder, 'worker.mjs'))
+  symlinkSync(join(project, 'tests/clients/node_modules'), join(folder, 'node_modules'))
+  psql(fileOf('docs/quickstart.md', 'flow.sql'))
+
+  const run = start('greeting', { names: ['Ada', 'Grace'] })
+  const { log, ...result } = await workedOff(run, ['node', 'work.mjs'], { cwd: folder })
+  assert.deepEqual(result, { status: 'completed', output: { join: 'Hello, Ada, Hello, Grace' }, exit: 0, stopped: '1' }, log)
+}))
+
+const python = '/usr/bin/python3' // Debian's own, which Debian's psycopg is for
+test('the worker in Python works off the same flow, and fails what a handler fails', {
+  skip: !existsSync(python) && `there is no ${python}`,
+}, () => withDatabase(async () => {
+  psql(fileOf('docs/quickstart.md', 'flow.sql'))
+  const command = [python, join(project, 'docs/examples/python/worker.py')]
+
+  const { log, ...result } = await workedOff(start('greeting', { names: ['Ada', 'Grace'] }), command, {})
+  assert.deepEqual(result, { status: 'completed', output: { join: 'Hello, Ada, Hello, Grace' }, exit: 0, stopped: '1' }, log)
+
+  psql('update pgflow.flows set opt_max_attempts = 1')
+  const failed = await workedOff(start('greeting', { nobody: [] }), command, {})
+  assert.deepEqual([failed.status, failed.exit, failed.stopped], ['failed', 0, '2'], failed.log)
+  assert.match(psql("select error_message from pgflow.step_states where status = 'failed'"), /KeyError\('names'\)/)
+}))
