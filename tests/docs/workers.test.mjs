@@ -67,17 +67,41 @@ test('the worker of the quickstart works off its flow', () => withDatabase(async
 }))
 
 const python = '/usr/bin/python3' // Debian's own, which Debian's psycopg is for
-test('the worker in Python works off the same flow, and fails what a handler fails', {
-  skip: !existsSync(python) && `there is no ${python}`,
-}, () => withDatabase(async () => {
-  psql(fileOf('docs/quickstart.md', 'flow.sql'))
-  const command = [python, join(project, 'docs/examples/python/worker.py')]
+const worker = [python, join(project, 'docs/examples/python/worker.py')]
+const withPython = (rule, use) =>
+  test(rule, { skip: !existsSync(python) && `there is no ${python}` }, () => withDatabase(async () => {
+    psql(fileOf('docs/quickstart.md', 'flow.sql'))
+    await use()
+  }))
 
-  const { log, ...result } = await workedOff(start('greeting', { names: ['Ada', 'Grace'] }), command, {})
+withPython('the worker in Python works off the same flow', async () => {
+  const { log, ...result } = await workedOff(start('greeting', { names: ['Ada', 'Grace'] }), worker)
   assert.deepEqual(result, { status: 'completed', output: { join: 'Hello, Ada, Hello, Grace' }, exit: 0, stopped: '1' }, log)
+})
 
+withPython('the worker in Python fails what a handler throws', async () => {
   psql('update pgflow.flows set opt_max_attempts = 1')
-  const failed = await workedOff(start('greeting', { nobody: [] }), command, {})
-  assert.deepEqual([failed.status, failed.exit, failed.stopped], ['failed', 0, '2'], failed.log)
+  const { status, exit, log } = await workedOff(start('greeting', { nobody: [] }), worker)
+  assert.deepEqual([status, exit], ['failed', 0], log)
   assert.match(psql("select error_message from pgflow.step_states where status = 'failed'"), /KeyError\('names'\)/)
-}))
+})
+
+withPython('the worker in Python fails an output that cannot be stored', async () => {
+  psql('update pgflow.flows set opt_max_attempts = 1')
+  const program = [python, '-Bc', "import worker; worker.HANDLERS['split'] = lambda task: chr(0); worker.main()"]
+  const run = start('greeting', { names: [] })
+  const { status, exit, log } = await workedOff(run, program, { cwd: join(project, 'docs/examples/python') })
+  assert.deepEqual([status, exit], ['failed', 0], log)
+  assert.match(psql("select error_message from pgflow.step_states where status = 'failed'"), /\\u0000 cannot be converted/)
+})
+
+withPython('the worker in Python goes on after its connection was cut', async () => {
+  psql("update pgflow.steps set opt_start_delay = 2 where step_slug = 'split'") // until then it polls
+  const cut = () => psql(`select count(pg_terminate_backend(pid)) from pg_stat_activity
+                          where query like '%read_with_poll%' and pid <> pg_backend_pid()`)
+  const working = workedOff(start('greeting', { names: ['Ada'] }), worker)
+  while (cut() === '0') await sleep(50)
+  const { log, ...result } = await working
+  assert.match(log, /trying again in a second/)
+  assert.deepEqual(result, { status: 'completed', output: { join: 'Hello, Ada' }, exit: 0, stopped: '1' }, log)
+})

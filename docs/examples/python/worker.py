@@ -65,33 +65,51 @@ def claim(db):
     return [dict(zip(names, row)) for row in cursor]
 
 
-def work_on(db, task):
-    """Runs the handler, and reports its result or its error. Only what start_tasks returned is worked on."""
-    key = (task["run_id"], task["step_slug"], task["task_index"])
+def outcome(task):
+    """Runs the handler of the task's step; returns the task with its output as JSON, or with what went wrong."""
     try:
-        output = json.dumps(HANDLERS[task["step_slug"]](task))
+        return task, json.dumps(HANDLERS[task["step_slug"]](task), allow_nan=False), None
     except Exception as error:
-        db.execute("select from pgflow.fail_task(%s, %s, %s, %s)", (*key, repr(error)))
-        print("failed", *key[1:], repr(error), flush=True)
-    else:
-        db.execute("select from pgflow.complete_task(%s, %s, %s, %s::jsonb)", (*key, output))
-        print("completed", *key[1:], flush=True)
+        return task, None, repr(error)
+
+
+def report(db, task, output, error):
+    key = (task["run_id"], task["step_slug"], task["task_index"])
+    if error is None:
+        try:
+            db.execute("select from pgflow.complete_task(%s, %s, %s, %s::jsonb)", (*key, output))
+            print("completed", *key[1:], flush=True)
+            return
+        except psycopg.DataError as refused:  # an output that PostgreSQL cannot store, such as one with \u0000
+            error = str(refused)
+    db.execute("select from pgflow.fail_task(%s, %s, %s, %s)", (*key, error.replace("\0", "")))
+    print("failed", *key[1:], error, flush=True)
+
+
+def work(db, outcomes):
+    """Works until it is told to stop. An outcome stays in the list until its report got an answer."""
+    while True:
+        while outcomes:
+            report(db, *outcomes[0])
+            outcomes.pop(0)
+        if stopping or beat(db):
+            break
+        outcomes.extend(outcome(task) for task in claim(db))  # only what start_tasks returned is worked on
+    db.execute("select pgflow.mark_worker_stopped(%s)", (WORKER,))
 
 
 def main():
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    while not stopping:
+    outcomes = []
+    while True:
         try:
             with psycopg.connect(autocommit=True) as db:
-                while not stopping and not beat(db):
-                    for task in claim(db):
-                        work_on(db, task)
-                db.execute("select pgflow.mark_worker_stopped(%s)", (WORKER,))
-                return
-        except psycopg.OperationalError as error:  # the database is away: what was in hand comes back by itself
+                return work(db, outcomes)
+        except psycopg.OperationalError as error:  # the database is away; a report that went through changes nothing
             print("cannot work, trying again in a second:", error, flush=True)
             time.sleep(1)
 
 
-main()
+if __name__ == "__main__":
+    main()
