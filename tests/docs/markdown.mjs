@@ -31,6 +31,7 @@ export function parts(markdown) {
   markdown.split('\n').forEach((text, index) => {
     const line = index + 1
     const fence = text.match(/^( *)```(\w*)$/)
+    if (!fence && /^ *(```|~~~)/.test(text)) throw new Error(`line ${line}: a block begins with three backticks and one word`)
     if (block) {
       if (fence && fence[2] === '') block = null
       else block.text += text.slice(block.indent).trimEnd() + '\n'
@@ -48,6 +49,15 @@ function lineOfText(text) {
   const heading = text.match(/^#+ (.*)$/)
   if (heading) return { kind: 'heading', text: heading[1] }
   return { kind: 'text', text }
+}
+
+/** Blocks that hold SQL and do not say so, as lines of text: nobody would run them. */
+export function hiddenSql(path) {
+  return parts(read(path))
+    .filter(({ kind, language, text }) =>
+      kind === 'block' && !['sql', 'js', 'python', 'sh'].includes(language) &&
+      /^(select|insert|update|delete|create|alter|drop|begin)\s/im.test(text))
+    .map(({ line }) => `${path}:${line}: a block of SQL that is not called sql`)
 }
 
 /** The anchors that GitHub gives the headings of a page. */

@@ -1,7 +1,7 @@
 // The SQL of every page runs, and gives what the page shows.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { userPages } from './markdown.mjs'
+import { hiddenSql, userPages } from './markdown.mjs'
 import { faultsOf, planOf } from './page.mjs'
 
 for (const path of userPages()) {
@@ -14,3 +14,7 @@ for (const path of userPages()) {
     })
   }
 }
+
+test('every block of SQL says that it is one', () => {
+  assert.deepEqual(userPages().flatMap(hiddenSql), [])
+})

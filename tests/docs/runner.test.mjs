@@ -1,7 +1,7 @@
 // The runner itself: it accepts a page that is right, and notices each way to be wrong.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { brokenLinks } from './markdown.mjs'
+import { brokenLinks, hiddenSql } from './markdown.mjs'
 import { faultsOf, planOf } from './page.mjs'
 
 const fixture = (name) => `tests/docs/fixtures/${name}.md`
@@ -44,6 +44,11 @@ test('a setup file that is not there is an error', () => {
 
 test('a reason not to run, with no block after it, is an error', () => {
   assert.throws(() => planOf(fixture('nothing_not_run')), /nothing follows/)
+})
+
+test('a block of SQL under another name is found', () => {
+  assert.deepEqual(hiddenSql(fixture('hidden_sql')), [`${fixture('hidden_sql')}:1: a block of SQL that is not called sql`])
+  assert.throws(() => hiddenSql(fixture('odd_block')), /line 1: a block begins with three backticks and one word/)
 })
 
 test('links that lead nowhere are found, and no others', () => {
