@@ -50,3 +50,16 @@ test('the list of all functions links to each that is public', () => {
   const everyone = functions.map(({ name }) => name).filter((name) => !name.startsWith('_'))
   assert.deepEqual(linked.sort(), everyone)
 })
+
+// The codes in a page's tables of errors, and those in its examples.
+const listed = (markdown) => [...markdown.matchAll(/^\| ([0-9A-Z]{5}) \|/gm)].map(([, code]) => code)
+const shown = (markdown) => [...markdown.matchAll(/^-- ERROR: {2}([0-9A-Z]{5}):/gm)].map(([, code]) => code)
+
+for (const path of pages) {
+  test(`every SQLSTATE that a function of ${path} may raise is raised by an example`, () => {
+    for (const section of read(path).split(/^## /m)) {
+      const missing = listed(section).filter((code) => !shown(section).includes(code) && !shown(read(path).split(/^## /m)[0]).includes(code))
+      assert.deepEqual(missing, [], section.split('\n')[0])
+    }
+  })
+}
