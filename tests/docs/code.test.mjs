@@ -1,6 +1,6 @@
 // The JavaScript and Python on the pages is code that is run: by the tests of tests/clients, by `make demo`, or by
-// workers.test.mjs, which also writes the blocks that a page gives a file's name. A block that is only a pattern says so:
-// <!-- not run: REASON -->.
+// workers.test.mjs, which also writes the blocks that a page gives a file's name. A block that is only a pattern says
+// so: <!-- not run: REASON -->.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parts, read, userPages } from './markdown.mjs'

@@ -28,7 +28,8 @@ esac
 }
 
 function install(pgConfig) {
-  const { status, stdout, stderr } = spawnSync(join(project, 'tests/harness/install_into.sh'), [pgConfig], { encoding: 'utf8' })
+  const script = join(project, 'tests/harness/install_into.sh')
+  const { status, stdout, stderr } = spawnSync(script, [pgConfig], { encoding: 'utf8' })
   return { status, output: stdout + stderr }
 }
 
@@ -38,7 +39,8 @@ test('the library, all scripts and PGMQ are copied', () => {
   const { status, output } = install(target('15.20 (Debian 15.20-0+deb12u1)'))
   assert.equal(status, 0, output)
   assert.deepEqual(readFileSync(join(library, 'pgflow.so')), readFileSync(join(built('--pkglibdir'), 'pgflow.so')))
-  const names = readdirSync(join(built('--sharedir'), 'extension')).filter((name) => /^(pgflow|pgmq)(--.*\.sql|\.control)$/.test(name))
+  const names = readdirSync(join(built('--sharedir'), 'extension'))
+    .filter((name) => /^(pgflow|pgmq)(--.*\.sql|\.control)$/.test(name))
   assert.deepEqual(readdirSync(extensions).sort(), names.sort())
 })
 

@@ -31,7 +31,9 @@ export function parts(markdown) {
   markdown.split('\n').forEach((text, index) => {
     const line = index + 1
     const fence = text.match(/^( *)```(\w*)$/)
-    if (!fence && /^ *(```|~~~)/.test(text)) throw new Error(`line ${line}: a block begins with three backticks and one word`)
+    if (!fence && /^ *(```|~~~)/.test(text)) {
+      throw new Error(`line ${line}: a block begins with three backticks and one word`)
+    }
     if (block) {
       if (fence && fence[2] === '') block = null
       else block.text += text.slice(block.indent).trimEnd() + '\n'

@@ -12,7 +12,8 @@ const rust = files('src', '.rs')
 const sql = files('sql', '.sql').map(({ text }) => text).join('\n')
 
 // The files of the module `a::b`: a/b.rs, a/b/mod.rs and what is below a/b. It may be named from any module above it.
-const filesOf = (module) => rust.filter(({ path }) => `/${path}`.includes(`/${module}.rs`) || `/${path}`.includes(`/${module}/`))
+const filesOf = (module) =>
+  rust.filter(({ path }) => [`/${module}.rs`, `/${module}/`].some((part) => `/${path}`.includes(part)))
 
 const defines = (text, name) => new RegExp(`\\b(fn|struct|enum|trait|type|const|static|mod) ${name}\\b`).test(text)
 

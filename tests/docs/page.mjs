@@ -1,9 +1,9 @@
 // Runs the SQL of a page from top to bottom through psql, in a fresh database, and compares what it shows.
-import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { masked } from './masks.mjs'
 import { parts, project, read } from './markdown.mjs'
+import { psql, query, withDatabase } from './psql.mjs'
 import { statements } from './statements.mjs'
 
 /** What a page asks for: { steps, skipped }. A step is a statement, or a setup file that psql runs.
@@ -35,24 +35,21 @@ export function planOf(path) {
 }
 
 /** Runs a page; returns its steps with what is wrong with each, as `faults`, and what it gave, as `real`. */
-export function played(path) {
+export async function played(path) {
   const { steps } = planOf(path)
   const database = `docs_${path.toLowerCase().replace(/\W/g, '_')}`
-  administer(`create database ${database};`)
-  try {
-    return outputs(database, steps).map((output, index) => ({
-      ...steps[index],
-      faults: faults(steps[index], output),
-      real: output && output.errors + output.results,
-    }))
-  } finally {
-    administer(`drop database ${database} with (force);`, `${rolesOfPages} \\gexec`)
-  }
+  const found = await withDatabase(database, () => outputs(database, steps))
+  query('postgres', "select format('drop role %I', rolname) from pg_roles where oid >= 16384 \\gexec") // the page's
+  return found.map((output, index) => ({
+    ...steps[index],
+    faults: faults(steps[index], output),
+    real: output && output.errors + output.results,
+  }))
 }
 
 /** Runs a page; returns what is wrong with it, as lines of text. */
-export const faultsOf = (path) =>
-  played(path).flatMap(({ line, faults }) => faults.map((fault) => `${path}:${line}: ${fault}`))
+export const faultsOf = async (path) =>
+  (await played(path)).flatMap(({ line, faults }) => faults.map((fault) => `${path}:${line}: ${fault}`))
 
 function faults({ sql, shown, setup, showsAll }, output) {
   if (output === undefined) return [`psql ended before: ${sql}`]
@@ -72,7 +69,7 @@ function faults({ sql, shown, setup, showsAll }, output) {
 function outputs(database, steps) {
   const mark = (index) => `\\echo @@${index}@@\n\\warn @@${index}@@\n`
   const input = steps.map(({ sql }, index) => mark(index) + sql).join('') + mark(steps.length)
-  const { stdout, stderr } = psql(database, ['--set', 'VERBOSITY=default', '--pset', 'footer=off'], input)
+  const { stdout, stderr } = psql(database, ['--pset', 'footer=off', '--pset', 'pager=off'], input)
   const between = (text, index) => {
     const [, rest] = text.split(`@@${index}@@\n`)
     const [part, end] = rest?.split(`@@${index + 1}@@\n`) ?? []
@@ -82,20 +79,4 @@ function outputs(database, steps) {
     const [errors, results] = [between(stderr, index), between(stdout, index)]
     return errors === undefined || results === undefined ? undefined : { errors, results }
   })
-}
-
-const rolesOfPages = `select format('drop role %I', rolname) from pg_roles where oid >= 16384`
-
-function administer(...commands) {
-  const { stderr, status } = psql('postgres', ['--set', 'ON_ERROR_STOP=1'], commands.join('\n'))
-  if (status !== 0) throw new Error(stderr)
-}
-
-function psql(database, options, input) {
-  const env = { ...process.env, PGDATABASE: database, PGTZ: 'UTC', PGOPTIONS: '-c statement_timeout=30s' }
-  const result = spawnSync('psql', ['--no-psqlrc', '--quiet', '--pset', 'pager=off', ...options], {
-    cwd: project, env, input, encoding: 'utf8', maxBuffer: 2 ** 26,
-  })
-  if (result.error) throw result.error
-  return result
 }

@@ -8,8 +8,8 @@ for (const path of userPages()) {
   const { steps, skipped } = planOf(path)
   for (const one of skipped) console.log(`-- not run: ${one}`)
   if (steps.length > 0) {
-    test(`the SQL of ${path} runs and gives what is shown`, () => {
-      const faults = faultsOf(path)
+    test(`the SQL of ${path} runs and gives what is shown`, async () => {
+      const faults = await faultsOf(path)
       assert.equal(faults.length, 0, `\n${faults.join('\n\n')}`)
     })
   }

@@ -1,28 +1,20 @@
 // The reference has every function of the schema, with its exact signature, and no other.
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { links, pagesBelow, parts, read } from './markdown.mjs'
+import { query, withDatabase } from './psql.mjs'
 
 const pages = pagesBelow('docs/reference')
-
-const database = 'docs_reference'
-function psql(on, sql) {
-  const { stdout, stderr, status } = spawnSync('psql', ['-XqtAc', sql, '--dbname', on], { encoding: 'utf8' })
-  assert.equal(status, 0, stderr)
-  return stdout.trim().split('\n')
-}
 
 // One spelling for both sides: lower case, single spaces, defaults without their types.
 const plain = (signature) => signature.toLowerCase().replace(/::[a-z]+(\[\])?/g, '').replace(/\s+/g, ' ').trim()
 
-psql('postgres', `create database ${database}`)
-psql(database, 'set client_min_messages = warning; create extension pgflow cascade')
-const functions = psql(database, `
+const functions = await withDatabase('docs_reference', () => query('docs_reference', `
+  create extension pgflow cascade;
   select json_build_object('name', p.proname, 'definer', p.prosecdef, 'signature', concat(
     p.proname, '(', pg_get_function_arguments(p.oid), ') returns ', pg_get_function_result(p.oid)))
-  from pg_proc p where p.pronamespace = 'pgflow'::regnamespace order by p.proname`).map((line) => JSON.parse(line))
-psql('postgres', `drop database ${database}`)
+  from pg_proc p where p.pronamespace = 'pgflow'::regnamespace order by p.proname;
+`).split('\n').map((line) => JSON.parse(line)))
 
 // Each signature with the text of its section: all until the next heading, or the next signature.
 const sections = pages.flatMap((path) => {
@@ -37,16 +29,20 @@ const sections = pages.flatMap((path) => {
 
 test('the reference has the signature of every function, and no other', () => {
   assert.ok(functions.length > 20)
-  assert.deepEqual(sections.map(({ signature }) => signature).sort(), functions.map(({ signature }) => plain(signature)).sort())
+  const written = sections.map(({ signature }) => signature)
+  assert.deepEqual(written.sort(), functions.map(({ signature }) => plain(signature)).sort())
 })
 
 test('the reference says "security definer" where it is so, and nowhere else', () => {
-  const named = sections.filter(({ text }) => /security definer/i.test(text)).map(({ signature }) => signature.split('(')[0])
+  const named = sections
+    .filter(({ text }) => /security definer/i.test(text))
+    .map(({ signature }) => signature.split('(')[0])
   assert.deepEqual(named.sort(), functions.filter(({ definer }) => definer).map(({ name }) => name))
 })
 
 test('the list of all functions links to each that is public', () => {
-  const linked = links(read('docs/reference.md')).flatMap(({ target }) => target.match(/^reference\/\w+\.md#(\w+)$/)?.[1] ?? [])
+  const linked = links(read('docs/reference.md'))
+    .flatMap(({ target }) => target.match(/^reference\/\w+\.md#(\w+)$/)?.[1] ?? [])
   const everyone = functions.map(({ name }) => name).filter((name) => !name.startsWith('_'))
   assert.deepEqual(linked.sort(), everyone)
 })
@@ -57,8 +53,9 @@ const shown = (markdown) => [...markdown.matchAll(/^-- ERROR: {2}([0-9A-Z]{5}):/
 
 for (const path of pages) {
   test(`every SQLSTATE that a function of ${path} may raise is raised by an example`, () => {
-    for (const section of read(path).split(/^## /m)) {
-      const missing = listed(section).filter((code) => !shown(section).includes(code) && !shown(read(path).split(/^## /m)[0]).includes(code))
+    const [top, ...sections] = read(path).split(/^## /m)
+    for (const section of sections) {
+      const missing = listed(section).filter((code) => !shown(top + section).includes(code))
       assert.deepEqual(missing, [], section.split('\n')[0])
     }
   })

@@ -6,8 +6,8 @@ import { faultsOf, planOf } from './page.mjs'
 
 const fixture = (name) => `tests/docs/fixtures/${name}.md`
 
-test('a page that is right has no fault', () => {
-  assert.deepEqual(faultsOf(fixture('right')), [])
+test('a page that is right has no fault', async () => {
+  assert.deepEqual(await faultsOf(fixture('right')), [])
 })
 
 test('a block that is not run is counted, with its reason', () => {
@@ -27,8 +27,8 @@ const wrong = {
   psql_ends: [/psql ended before/, /psql ended before: select 1/],
 }
 for (const [name, faults] of Object.entries(wrong)) {
-  test(`${name.replaceAll('_', ' ')} is a fault`, () => {
-    const found = faultsOf(fixture(name))
+  test(`${name.replaceAll('_', ' ')} is a fault`, async () => {
+    const found = await faultsOf(fixture(name))
     assert.equal(found.length, faults.length, found.join('\n'))
     found.forEach((fault, index) => assert.match(fault, faults[index]))
   })
@@ -47,7 +47,8 @@ test('a reason not to run, with no block after it, is an error', () => {
 })
 
 test('a block of SQL under another name is found', () => {
-  assert.deepEqual(hiddenSql(fixture('hidden_sql')), [`${fixture('hidden_sql')}:1: a block of SQL that is not called sql`])
+  const page = fixture('hidden_sql')
+  assert.deepEqual(hiddenSql(page), [`${page}:1: a block of SQL that is not called sql`])
   assert.throws(() => hiddenSql(fixture('odd_block')), /line 1: a block begins with three backticks and one word/)
 })
 

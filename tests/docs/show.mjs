@@ -13,7 +13,7 @@ const count = (text) => text.trimEnd().split('\n').length
 for (const path of process.argv.slice(2)) {
   const file = join(project, path)
   const lines = readFileSync(file, 'utf8').split('\n')
-  for (const { line, sql, shown, faults, real, setup } of played(path).reverse()) {
+  for (const { line, sql, shown, faults, real, setup } of (await played(path)).reverse()) {
     if (faults.length === 0) continue
     if (setup || real === undefined) throw new Error(`${path}:${line}: ${faults[0]}`)
     const indent = lines[line - 1].match(/^ */)[0]
