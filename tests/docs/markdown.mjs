@@ -31,7 +31,7 @@ export function parts(markdown) {
   markdown.split('\n').forEach((text, index) => {
     const line = index + 1
     const fence = text.match(/^( *)```(\w*)$/)
-    if (!fence && /^ *(```|~~~)/.test(text)) {
+    if (!fence && /^ *(`{3,}[^`]*|~{3,}.*)$/.test(text)) {
       throw new Error(`line ${line}: a block begins with three backticks and one word`)
     }
     if (block) {
