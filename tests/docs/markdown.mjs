@@ -99,3 +99,6 @@ export function brokenLinks(path) {
     return there.isFile() && anchors(read(linked)).includes(anchor) ? [] : broken('no such heading')
   })
 }
+
+/** The files of the project that a page links to. */
+export const linkedFrom = (path) => links(read(path)).map(({ target }) => join(path, '..', target.replace(/#.*/, '')))
