@@ -33,16 +33,36 @@ const hasPath = (path) => statSync(join(project, path), { throwIfNoEntry: false 
 
 const inSql = (name) => new RegExp(`\\b${name}\\b`).test(sql)
 
+// What stands in backticks outside of blocks: { line, name }.
+const inBackticks = (path) => parts(read(path)).flatMap(({ kind, line, text }) =>
+  kind === 'text' ? [...text.matchAll(/`([^`]+)`/g)].map(([, name]) => ({ line, name })) : [])
+
+const found = (path, names) => names.map(({ line, name }) => `${path}:${line}: ${name}`)
+
 /** The names in backticks that the code does not have, as lines of text. Names are paths, Rust paths and words with
     an underscore or before a `(`; anything else in backticks is not looked up. */
 export function unknownNames(path) {
-  const names = parts(read(path)).flatMap(({ kind, line, text }) =>
-    kind === 'text' ? [...text.matchAll(/`([^`]+)`/g)].map(([, name]) => ({ line, name })) : [])
   const known = ({ name }) => {
     if (/^[\w.]+\/[\w./]*$|^\w+\.(rs|sql|sh|md|mjs)$/.test(name)) return hasPath(name)
     if (/^\w+(::\w+)+$/.test(name)) return hasItem(name.split('::'))
     if (/^\w+$/.test(name)) return hasItem([name]) || inSql(name)
     return true
   }
-  return names.filter((name) => !known(name)).map(({ line, name }) => `${path}:${line}: ${name}`)
+  return found(path, inBackticks(path).filter((name) => !known(name)))
+}
+
+/** The files that a page names in backticks, by their path from the project's folder, and that are not there. NAME and
+    A--B stand for others. */
+export function unknownFiles(path) {
+  const isFile = ({ name }) => /^(src|sql|tests|docs|benches|\.ci)\/[\w./-]+$/.test(name) && !/\bNAME\b|A--B/.test(name)
+  return found(path, inBackticks(path).filter((name) => isFile(name) && !hasPath(name.name)))
+}
+
+/** The targets of `make` that a page names in backticks or in a block of shell, and that the Makefile does not have. */
+export function unknownTargets(path) {
+  const targets = [...read('Makefile').matchAll(/^([a-z-]+):/gm)].map(([, target]) => target)
+  const shell = parts(read(path)).filter(({ language }) => language === 'sh').map(({ line, text }) => ({ line, name: text }))
+  const called = [...inBackticks(path), ...shell].flatMap(({ line, name }) =>
+    [...name.matchAll(/(?:^|\n)make ([a-z-]+)/g)].map(([, target]) => ({ line, name: target })))
+  return found(path, called.filter(({ name }) => !targets.includes(name)))
 }
