@@ -33,14 +33,14 @@ const hasPath = (path) => statSync(join(project, path), { throwIfNoEntry: false 
 
 const inSql = (name) => new RegExp(`\\b${name}\\b`).test(sql)
 
-// What stands in backticks outside of blocks: { line, name }.
+// What stands in backticks outside of blocks, on one line: { line, name }.
 const inBackticks = (path) => parts(read(path)).flatMap(({ kind, line, text }) =>
   kind === 'text' ? [...text.matchAll(/`([^`]+)`/g)].map(([, name]) => ({ line, name })) : [])
 
 const found = (path, names) => names.map(({ line, name }) => `${path}:${line}: ${name}`)
 
-/** The names in backticks that the code does not have, as lines of text. Names are paths, Rust paths and words with
-    an underscore or before a `(`; anything else in backticks is not looked up. */
+/** The names in backticks that the code does not have, as lines of text. Names are paths, Rust paths and single
+    words; anything else in backticks is not looked up. */
 export function unknownNames(path) {
   const known = ({ name }) => {
     if (/^[\w.]+\/[\w./]*$|^\w+\.(rs|sql|sh|md|mjs)$/.test(name)) return hasPath(name)
