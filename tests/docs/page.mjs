@@ -39,12 +39,16 @@ export async function played(path) {
   const { steps } = planOf(path)
   const database = `docs_${path.toLowerCase().replace(/\W/g, '_')}`
   const found = await withDatabase(database, () => outputs(database, steps))
-  query('postgres', "select format('drop role %I', rolname) from pg_roles where oid >= 16384 \\gexec") // the page's
   return found.map((output, index) => ({
     ...steps[index],
     faults: faults(steps[index], output),
     real: output && output.errors + output.results,
   }))
+}
+
+/** Drops the roles that pages made. They belong to the whole server: pages with roles run one after the other. */
+export function dropRoles() {
+  query('postgres', "select format('drop role %I', rolname) from pg_roles where oid >= 16384 \\gexec")
 }
 
 /** Runs a page; returns what is wrong with it, as lines of text. */

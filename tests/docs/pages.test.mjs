@@ -1,8 +1,10 @@
 // The SQL of every page runs, and gives what the page shows.
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { afterEach, test } from 'node:test'
 import { hiddenSql, userPages } from './markdown.mjs'
-import { faultsOf, planOf } from './page.mjs'
+import { dropRoles, faultsOf, planOf } from './page.mjs'
+
+afterEach(dropRoles)
 
 for (const path of userPages()) {
   const { steps, skipped } = planOf(path)

@@ -21,8 +21,7 @@ fi
 log=$project/.build/docs.log
 status=0
 cd "$project/tests/docs"
-# One file at a time: what pages create outside of their database, roles, is dropped after each page.
-timeout 300 node --test --test-concurrency=1 --test-reporter=spec ./*.test.mjs | tee "$log" || status=$?
+timeout 300 node --test --test-concurrency=8 --test-reporter=spec ./*.test.mjs | tee "$log" || status=$?
 
 count() { sed -n "s/^ℹ $1 \([0-9]*\)$/\1/p" "$log"; }
 passed=$(count pass) failed=$(count fail) cancelled=$(count cancelled)

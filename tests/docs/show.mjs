@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { project } from './markdown.mjs'
 import { shownOf } from './masks.mjs'
-import { played } from './page.mjs'
+import { dropRoles, played } from './page.mjs'
 
 const count = (text) => text.trimEnd().split('\n').length
 
@@ -22,4 +22,5 @@ for (const path of process.argv.slice(2)) {
     lines.splice(line - 1 + count(sql), shown === undefined ? 0 : count(shown), ...comments)
   }
   writeFileSync(file, lines.join('\n'))
+  dropRoles()
 }
