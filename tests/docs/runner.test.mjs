@@ -1,7 +1,10 @@
 // The runner itself: it accepts a page that is right, and notices each way to be wrong.
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
-import { brokenLinks, hiddenSql } from './markdown.mjs'
+import { brokenLinks, hiddenSql, project, read } from './markdown.mjs'
 import { faultsOf, planOf } from './page.mjs'
 
 const fixture = (name) => `tests/docs/fixtures/${name}.md`
@@ -33,6 +36,17 @@ for (const [name, faults] of Object.entries(wrong)) {
     found.forEach((fault, index) => assert.match(fault, faults[index]))
   })
 }
+
+test('what `show` writes is what the page gives, and the rest stays', () => {
+  const page = '.build/docs-show/page.md'
+  const block = (shown, other) => `1. In a list:\n\n   \`\`\`sql\n   select 2 as two;\n${shown}\n   select 3 as three;\n${other}   \`\`\`\n`
+  const right = '   --  three\n   -- -------\n   --      3\n'
+  mkdirSync(join(project, '.build/docs-show'), { recursive: true })
+  writeFileSync(join(project, page), block('   -- ?\n', right))
+  const { status, stderr } = spawnSync('node', [join(project, 'tests/docs/show.mjs'), page], { encoding: 'utf8' })
+  assert.equal(status, 0, stderr)
+  assert.equal(read(page), block('   --  two\n   -- -----\n   --    2\n', right))
+})
 
 test('a statement without an end is an error', () => {
   assert.throws(() => planOf(fixture('without_end')), /line 2: the statement does not end/)

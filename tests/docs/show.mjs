@@ -10,7 +10,8 @@ import { dropRoles, played } from './page.mjs'
 
 const count = (text) => text.trimEnd().split('\n').length
 
-for (const path of process.argv.slice(2)) {
+for (const [index, path] of process.argv.slice(2).entries()) {
+  if (index > 0) dropRoles()
   const file = join(project, path)
   const lines = readFileSync(file, 'utf8').split('\n')
   for (const { line, sql, shown, faults, real, setup } of (await played(path)).reverse()) {
@@ -22,5 +23,4 @@ for (const path of process.argv.slice(2)) {
     lines.splice(line - 1 + count(sql), shown === undefined ? 0 : count(shown), ...comments)
   }
   writeFileSync(file, lines.join('\n'))
-  dropRoles()
 }
