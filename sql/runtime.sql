@@ -22,8 +22,10 @@ create table pgflow.runs (
 );
 
 create index idx_runs_flow_slug on pgflow.runs (flow_slug);
+create index idx_runs_started   on pgflow.runs (started_at) where status = 'started';
 
 comment on table  pgflow.runs                 is 'Runs of flows. A completed or failed run never changes again.';
+comment on index  pgflow.idx_runs_started     is 'Runs under way, which the views on progress and on what is stalled start from.';
 comment on column pgflow.runs.output          is 'Once completed: object of the outputs of completed steps that nothing depends on; NULL when there is no such step.';
 comment on column pgflow.runs.remaining_steps is 'Steps that have not ended; at 0 the run completes. Stays as it is when the run fails.';
 

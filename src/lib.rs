@@ -64,6 +64,16 @@ pgrx::extension_sql_file!(
     requires = ["functions_compile"]
 );
 pgrx::extension_sql_file!(
+    "../sql/functions_monitoring.sql",
+    name = "functions_monitoring",
+    requires = ["functions_worker"]
+);
+pgrx::extension_sql_file!(
+    "../sql/views.sql",
+    name = "views",
+    requires = ["functions_monitoring"]
+);
+pgrx::extension_sql_file!(
     "../sql/grants_and_dump.sql",
     name = "grants_and_dump",
     finalize

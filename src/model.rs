@@ -115,3 +115,27 @@ words!(StepType, "step type": Single = "single", Map = "map");
 words!(
     /// What happens when a step's condition is not met, or when its attempts are used up.
     Mode, "mode": Fail = "fail", Skip = "skip", SkipCascade = "skip-cascade");
+
+/// A step as a picture shows it; with a state when the picture is of a run.
+pub struct GraphStep {
+    pub step_index: i32,
+    pub step_slug: String,
+    pub step_type: StepType,
+    /// What happens when its condition is not met; none without a condition.
+    pub condition: Option<Mode>,
+    /// The step_index of each dependency.
+    pub deps: Vec<i32>,
+    pub state: Option<GraphState>,
+}
+
+/// How far a step of a run is.
+pub struct GraphState {
+    pub status: StepStatus,
+    pub skip_reason: Option<String>,
+    /// None while the array of a map is not known.
+    pub total_tasks: Option<i32>,
+    pub completed_tasks: i64,
+    pub retries_count: i64,
+    /// From its start to its end, or to now; none before the start.
+    pub seconds: Option<f64>,
+}

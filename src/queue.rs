@@ -21,6 +21,42 @@ pub fn listed(queue: &QueueName) -> Result<Vec<String>, Error> {
         .collect(|record| record.get(1))
 }
 
+/// What PGMQ measures of a queue. Ages are in seconds, and none without messages.
+pub struct Measures {
+    pub length: Option<i64>,
+    pub visible_length: Option<i64>,
+    pub oldest_age: Option<i32>,
+    pub newest_age: Option<i32>,
+    pub total: Option<i64>,
+}
+
+/// What PGMQ measures of those queues that it lists. Each is read from end to end.
+pub fn measures<'a>(
+    queues: impl Iterator<Item = &'a QueueName>,
+) -> Result<BTreeMap<QueueName, Measures>, Error> {
+    static SELECT: Statement = Statement::new(
+        "select q.name, m.queue_length, m.queue_visible_length, m.oldest_msg_age_sec, m.newest_msg_age_sec, m.total_messages
+         from (
+           select lower(l.queue_name) as name, min(l.queue_name) as listed
+           from pgmq.list_queues() l where lower(l.queue_name) = any($1) group by 1
+         ) q
+         cross join lateral pgmq.metrics(q.listed) m",
+    );
+    let names: Vec<_> = queues.map(QueueName::as_str).collect();
+    let measures = SELECT.rows(&[param(names)])?.collect(|record| {
+        let queue = QueueName::stored(record.get(1)?);
+        let measures = Measures {
+            length: record.nullable(2),
+            visible_length: record.nullable(3),
+            oldest_age: record.nullable(4),
+            newest_age: record.nullable(5),
+            total: record.nullable(6),
+        };
+        Ok((queue, measures))
+    })?;
+    Ok(measures.into_iter().collect())
+}
+
 /// Creates a queue; PGMQ judges the name.
 pub fn create(queue: &QueueName) -> Result<(), Error> {
     static CREATE: Statement = Statement::new("select pgmq.create($1)");

@@ -44,6 +44,9 @@ drop index pgflow.idx_step_states_ready, pgflow.idx_step_states_failed, pgflow.i
 drop index pgflow.idx_step_tasks_queued_msg, pgflow.idx_step_tasks_queued, pgflow.idx_step_tasks_completed,
            pgflow.idx_step_tasks_failed, pgflow.idx_step_tasks_last_worker;
 
+-- What is under way is found by this one.
+create index idx_runs_started on pgflow.runs (started_at) where status = 'started';
+
 create unique index idx_flows_normalized_slug on pgflow.flows (lower(flow_slug));
 
 -- start_tasks gets an argument, which makes it another function; the old one steps aside and hands its owner and
@@ -55,17 +58,25 @@ alter function pgflow.start_tasks(text, bigint[], uuid) rename to start_tasks_0_
 -- @include sql/functions_task.sql
 -- @include sql/functions_compile.sql
 -- @include sql/functions_worker.sql
+-- @include sql/functions_monitoring.sql
+-- @include sql/views.sql
 
 do $$
 declare
   old       constant regprocedure := 'pgflow.start_tasks_0_16_0(text, bigint[], uuid)';
   new       constant regprocedure := 'pgflow.start_tasks(text, bigint[], uuid, text)';
   tables    constant regclass := 'pgflow.flows';
+  object    text;
   privilege record;
 begin
   execute format('alter function %s owner to %s', new, (select proowner::regrole from pg_proc where oid = old));
-  execute format('alter function pgflow.is_valid_queue_name owner to %1$s; alter function pgflow.complete_tasks owner to %1$s',
-                 (select relowner::regrole from pg_class where oid = tables));
+  foreach object in array array[
+    'function pgflow.is_valid_queue_name', 'function pgflow.complete_tasks', 'function pgflow.queue_depth',
+    'function pgflow.flow_graph', 'function pgflow.run_graph', 'view pgflow.run_progress', 'view pgflow.step_progress',
+    'view pgflow.live_workers', 'view pgflow.permanently_stalled_tasks', 'view pgflow.stalled']
+  loop
+    execute format('alter %s owner to %s', object, (select relowner::regrole from pg_class where oid = tables));
+  end loop;
 
   if (select proacl is not null from pg_proc where oid = old) then
     execute format('revoke all on function %s from public', new);

@@ -1,5 +1,6 @@
 //! Decisions that need no database: tested without one.
 
 pub mod callback;
+pub mod graph;
 pub mod retry;
 pub mod shape;

@@ -5,8 +5,9 @@ use pgrx::Uuid;
 use crate::datum::{Jsonb, Row};
 use crate::db::{param, Record, Statement};
 use crate::error::Error;
-use crate::model::RunStatus;
+use crate::model::{GraphState, GraphStep, RunStatus};
 use crate::store::step_states::Released;
+use crate::store::steps;
 
 /// A run whose row this transaction has locked, and how many of its steps have not ended. Ended steps are
 /// counted here and written with the run's next update: each run row is written once per call.
@@ -171,4 +172,33 @@ pub fn with_states(run_id: Uuid) -> Result<Option<Jsonb>, Error> {
     Ok(SELECT
         .row(&[param(run_id)])?
         .and_then(|record| record.keep(1)))
+}
+
+/// The steps of a run as its picture shows them, in the order of the definition; none for an unknown run.
+pub fn graph(run_id: Uuid) -> Result<Option<Vec<GraphStep>>, Error> {
+    static SELECT: Statement = Statement::new(
+        "select p.step_index, p.step_slug, p.step_type,
+                case when num_nonnulls(s.required_input_pattern, s.forbidden_input_pattern) > 0 then s.when_unmet end,
+                array(select q.step_index from pgflow.deps d
+                      join pgflow.steps q on q.flow_slug = d.flow_slug and q.step_slug = d.dep_slug
+                      where d.flow_slug = p.flow_slug and d.step_slug = p.step_slug order by q.step_index),
+                p.status, p.skip_reason, p.total_tasks, p.completed_tasks, p.retries_count,
+                extract(epoch from p.duration)::double precision
+         from pgflow.runs r
+         left join pgflow.step_progress p on p.run_id = r.run_id
+         left join pgflow.steps s on s.flow_slug = p.flow_slug and s.step_slug = p.step_slug
+         where r.run_id = $1
+         order by p.step_index",
+    );
+    let rows = SELECT.rows(&[param(run_id)])?;
+    steps::graph_steps(&rows, |record| {
+        Ok(Some(GraphState {
+            status: record.get::<String>(6)?.parse()?,
+            skip_reason: record.nullable(7),
+            total_tasks: record.nullable(8),
+            completed_tasks: record.get(9)?,
+            retries_count: record.get(10)?,
+            seconds: record.nullable(11),
+        }))
+    })
 }

@@ -1,9 +1,9 @@
 //! `pgflow.steps` and `pgflow.deps`: a flow's definition.
 
 use crate::datum::{Jsonb, Row};
-use crate::db::{param, Statement};
+use crate::db::{param, Record, Rows, Statement};
 use crate::error::Error;
-use crate::model::QueueName;
+use crate::model::{GraphState, GraphStep, QueueName};
 
 /// A step as add_step defines it; `None` means the flow's option applies, or the default.
 pub struct NewStep<'a> {
@@ -99,4 +99,47 @@ pub fn shape(flow_slug: &str) -> Result<Jsonb, Error> {
         .ok_or(Error::Internal {
             what: "an aggregate gave no row",
         })
+}
+
+/// The steps of a flow as its picture shows them, in the order of the definition; none for an unknown flow.
+pub fn graph(flow_slug: &str) -> Result<Option<Vec<GraphStep>>, Error> {
+    static SELECT: Statement = Statement::new(
+        "select s.step_index, s.step_slug, s.step_type,
+                case when num_nonnulls(s.required_input_pattern, s.forbidden_input_pattern) > 0 then s.when_unmet end,
+                array(select p.step_index from pgflow.deps d
+                      join pgflow.steps p on p.flow_slug = d.flow_slug and p.step_slug = d.dep_slug
+                      where d.flow_slug = s.flow_slug and d.step_slug = s.step_slug order by p.step_index)
+         from pgflow.flows f
+         left join pgflow.steps s on s.flow_slug = f.flow_slug
+         where f.flow_slug = $1
+         order by s.step_index",
+    );
+    let rows = SELECT.rows(&[param(flow_slug)])?;
+    graph_steps(&rows, |_| Ok(None))
+}
+
+/// The steps in rows whose columns 1 to 5 are as in `graph`; `state` reads the others. A row without a step stands for
+/// a flow or run without steps; no rows for one that is unknown.
+pub fn graph_steps(
+    rows: &Rows,
+    state: impl Fn(&Record) -> Result<Option<GraphState>, Error>,
+) -> Result<Option<Vec<GraphStep>>, Error> {
+    let steps = rows.collect(|record| {
+        let Some(step_index) = record.nullable(1) else {
+            return Ok(None);
+        };
+        Ok(Some(GraphStep {
+            step_index,
+            step_slug: record.get(2)?,
+            step_type: record.get::<String>(3)?.parse()?,
+            condition: record
+                .nullable::<String>(4)
+                .map(|when_unmet| when_unmet.parse())
+                .transpose()?,
+            deps: record.get(5)?,
+            state: state(record)?,
+        }))
+    })?;
+    let is_known = !steps.is_empty();
+    Ok(is_known.then(|| steps.into_iter().flatten().collect()))
 }

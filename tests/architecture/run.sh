@@ -83,7 +83,7 @@ check 'the check sees the source: code and SQL functions are found' \
 check 'only src/queue.rs names pgmq.' "$(outside src/queue.rs 'pgmq\.')"
 check 'of PGMQ only public functions are called, and one UPDATE sets visibility' \
   "$(grep '^src/queue.rs:' <<<"$code" | grep 'pgmq\.' |
-    grep -vE "pgmq\.(create|list_queues|drop_queue|send|send_batch|set_vt|archive|format_table_name)\(|'update pgmq\.%I q set vt = " || true)"
+    grep -vE "pgmq\.(create|list_queues|metrics|drop_queue|send|send_batch|set_vt|archive|format_table_name)\(|'update pgmq\.%I q set vt = " || true)"
 check 'only src/events.rs names realtime.' "$(outside src/events.rs 'realtime\.')"
 check 'only src/cron.rs names cron.' "$(outside src/cron.rs '\bcron\.')"
 check 'only src/http.rs names net. and vault.' "$(outside src/http.rs '\b(net|vault)\.')"

@@ -1,6 +1,7 @@
-//! What an installed database holds: tables, constraints, indexes, functions, comments, grants, dump marks.
+//! What an installed database holds: tables, views, constraints, indexes, functions, comments, grants, dump marks.
 //!
-//! `fixtures/catalog_*.txt` are 0.16.0's catalog with the changes of queue identity.
+//! `fixtures/catalog_*.txt` are 0.16.0's catalog with the changes of queue identity, and what is new: complete_tasks, the
+//! monitoring functions and the views.
 
 use pgrx::prelude::*;
 
@@ -20,6 +21,14 @@ mod tests {
         "workers",
     ];
 
+    const VIEWS: [&str; 5] = [
+        "live_workers",
+        "permanently_stalled_tasks",
+        "run_progress",
+        "stalled",
+        "step_progress",
+    ];
+
     /// Functions that touch no table and run no SQL.
     const PURE: &str = "'is_valid_slug', 'is_valid_queue_name', 'calculate_retry_delay'";
 
@@ -30,7 +39,7 @@ mod tests {
     }
 
     #[pg_test]
-    fn the_schema_holds_the_8_tables_and_nothing_else() {
+    fn the_schema_holds_the_8_tables_the_5_views_and_nothing_else() {
         assert_eq!(
             sorted(rows(
                 "select relname from pg_class where relnamespace = 'pgflow'::regnamespace and relkind = 'r'"
@@ -38,8 +47,10 @@ mod tests {
             TABLES
         );
         assert_eq!(
-            rows("select relname from pg_class where relnamespace = 'pgflow'::regnamespace and relkind not in ('r', 'i', 'c')"),
-            NONE
+            sorted(rows(
+                "select relname from pg_class where relnamespace = 'pgflow'::regnamespace and relkind not in ('r', 'i', 'c')"
+            )),
+            VIEWS
         );
     }
 
@@ -63,6 +74,29 @@ mod tests {
             let found: Vec<&String> = found.iter().filter(|line| table(line) == wanted).collect();
             assert_eq!(found, expected);
         }
+    }
+
+    #[pg_test]
+    fn views_have_the_columns_and_types_of_the_catalog() {
+        let found = rows(
+            "select format('%s.%s %s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod))
+             from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
+             where c.relnamespace = 'pgflow'::regnamespace and c.relkind = 'v'
+             order by c.relname, a.attnum",
+        );
+        let expected: Vec<&str> = include_str!("../fixtures/catalog_views.txt").lines().collect();
+        assert_eq!(found, expected);
+    }
+
+    #[pg_test]
+    fn views_read_with_the_rights_of_the_caller() {
+        assert_eq!(
+            rows(
+                "select relname from pg_class where relnamespace = 'pgflow'::regnamespace and relkind = 'v'
+                   and reloptions is distinct from array['security_invoker=true']"
+            ),
+            NONE
+        );
     }
 
     #[pg_test]
@@ -173,10 +207,10 @@ mod tests {
     }
 
     #[pg_test]
-    fn every_table_and_type_has_a_comment() {
+    fn every_table_view_and_type_has_a_comment() {
         assert_eq!(
             rows(
-                "select relname from pg_class where relnamespace = 'pgflow'::regnamespace and relkind = 'r'
+                "select relname from pg_class where relnamespace = 'pgflow'::regnamespace and relkind in ('r', 'v')
                    and obj_description(oid, 'pg_class') is null
                  union all
                  select typname from pg_type where oid = 'pgflow.step_task_record'::regtype
@@ -230,7 +264,7 @@ mod tests {
             rows(
                 "select o.name from (
                    select oid, 'pg_class'::regclass as class, relname as name from pg_class
-                   where relnamespace = 'pgflow'::regnamespace and relkind in ('r', 'c')
+                   where relnamespace = 'pgflow'::regnamespace and relkind in ('r', 'v', 'c')
                    union all
                    select oid, 'pg_proc'::regclass, proname from pg_proc where pronamespace = 'pgflow'::regnamespace
                  ) o
@@ -271,11 +305,11 @@ mod tests {
     }
 
     #[pg_test]
-    fn tables_grant_nothing_to_the_public() {
+    fn tables_and_views_grant_nothing_to_the_public() {
         run("create role pgflow_nobody");
         assert_eq!(
             rows(
-                "select relname from pg_class where relnamespace = 'pgflow'::regnamespace and relkind = 'r'
+                "select relname from pg_class where relnamespace = 'pgflow'::regnamespace and relkind in ('r', 'v')
                    and has_table_privilege('pgflow_nobody', oid, 'select, insert, update, delete, truncate')"
             ),
             NONE

@@ -152,6 +152,14 @@ mod tests {
             format!("select pgflow.maybe_complete_run('{id}')"),
             format!("select pgflow._archive_task_message('{id}', 'a', 0)"),
             "select pgflow.set_vt_batch('f', '{1}', '{1}')".into(),
+            "select * from pgflow.run_progress".into(),
+            "select * from pgflow.step_progress".into(),
+            "select * from pgflow.stalled".into(),
+            "select * from pgflow.permanently_stalled_tasks".into(),
+            "select * from pgflow.live_workers".into(),
+            "select pgflow.queue_depth()".into(),
+            "select pgflow.flow_graph('f')".into(),
+            format!("select pgflow.run_graph('{id}')"),
         ] {
             let quoted = call.replace('\'', "''");
             assert_eq!(

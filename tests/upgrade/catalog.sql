@@ -13,6 +13,11 @@ create function pg_temp.initial(class regclass, object oid, kind "char", owner o
   select pg_temp.acl((select initprivs from pg_init_privs where classoid = class and objoid = object and objsubid = 0), kind, owner)
 $$;
 
+-- Views of pgflow's own: users may have others in its schema.
+create temporary view view as
+  select c.oid from pg_class c join pg_depend d on d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e'
+  where c.relnamespace = 'pgflow'::regnamespace and c.relkind = 'v';
+
 select format('column %s.%s %s%s default %s; %s; %s %s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
               case when a.attnotnull then ' not null' end, coalesce(pg_get_expr(d.adbin, d.adrelid), 'none'),
               a.attstorage, coalesce(a.attcollation::regcollation::text, ''),
@@ -20,15 +25,20 @@ select format('column %s.%s %s%s default %s; %s; %s %s', c.relname, a.attname, f
 from pg_class c
 join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
 left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
-where c.relnamespace = 'pgflow'::regnamespace and c.relkind in ('r', 'c')
+where c.relnamespace = 'pgflow'::regnamespace and (c.relkind in ('r', 'c') or c.oid in (select oid from pg_temp.view))
 order by c.relname, a.attname;
 
 select format('%s %s: %s, access %s, initially %s, options %s, row security %s; %s', c.relkind, c.relname, c.relpersistence,
               pg_temp.acl(c.relacl, 'r', c.relowner), pg_temp.initial('pg_class', c.oid, 'r', c.relowner), c.reloptions,
               c.relrowsecurity, coalesce(obj_description(c.oid, 'pg_class'), 'no comment'))
 from pg_class c
-where c.relnamespace = 'pgflow'::regnamespace and c.relkind in ('r', 'c', 'S', 'm', 'p')
+where c.relnamespace = 'pgflow'::regnamespace
+  and (c.relkind in ('r', 'c', 'S', 'm', 'p') or c.oid in (select oid from pg_temp.view))
 order by c.relname;
+
+select format('view %s: %s', v.oid::regclass, regexp_replace(pg_get_viewdef(v.oid), '\s+', ' ', 'g'))
+from pg_temp.view v
+order by v.oid::regclass::text;
 
 select format('constraint %s of %s: %s, valid %s; %s', k.conname, c.relname,
               regexp_replace(pg_get_constraintdef(k.oid), '\s+', ' ', 'g'), k.convalidated,

@@ -4,11 +4,12 @@
 #   demo.sh [FOLDER]   counts words in the files of FOLDER; without it, in the licenses that come with Debian
 #
 # `make demo` builds and installs the extension first. Each call adds a run to the same database. What the workers
-# log, and the picture of the run, go to .build/wordcount.
+# log, and the picture of the run, go to .build/wordcount. PGFLOW_DEMO_SERVER names another server than demo.
 . "$(dirname "${BASH_SOURCE[0]}")/../../../tests/harness/env.sh"
 
 folder=$(realpath -e "${1:-/usr/share/common-licenses}")
 out=$project/.build/wordcount
+server=${PGFLOW_DEMO_SERVER:-demo}
 limit=60 # seconds that the run may take
 mkdir -p "$out"
 cd "$project/docs/examples/wordcount"
@@ -20,8 +21,8 @@ sql() {
 }
 
 say "starting PostgreSQL"
-server start demo
-url=$(server url demo wordcount)
+server start "$server"
+url=$(server url "$server" wordcount)
 export PGHOST=${url#*host=} PGUSER=postgres PGDATABASE=wordcount
 
 # The database stays from one call to the next, unless the extension's SQL has changed since.
@@ -67,7 +68,7 @@ select run_id from pgflow.start_flow('wordcount', jsonb_build_object('folder', :
 SQL
 )
 echo
-if ! node progress.mjs "$run" "$limit" "$out/run.mmd"; then
+if ! node progress.mjs "$run" "$limit" "$out/run.md"; then
   stop_workers
   tail -n 20 "$out"/worker-?.log >&2
   exit 1
@@ -77,8 +78,13 @@ stop_workers
 echo
 psql --no-psqlrc --set run="$run" --file result.sql
 cat <<END
--- the picture above as a Mermaid graph: $out/run.mmd
+-- the picture of the run as a Mermaid graph: $out/run.md
 -- what the workers logged: $out/worker-1.log, worker-2.log, worker-3.log
--- open the database: psql '$url'
 -- stop the server: make demo-stop
+
+Now look around, in the database that is still there:
+
+  psql '$url'
+
 END
+sed "s/:'run'/'$run'/; s/^./  &/" tour.sql

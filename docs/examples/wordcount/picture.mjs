@@ -1,6 +1,6 @@
-// Pictures of a run: boxes for a terminal, and a Mermaid graph. A step here is { slug, status, deps, total, done,
-// retries, seconds }: `total` tasks of which `done` have completed, `seconds` since it started or from start to end;
-// both null as long as they are not known.
+// A picture of a run for a terminal. A step here is { slug, status, deps, total, done, retries, seconds }: `total` tasks
+// of which `done` have completed, `seconds` since it started or from start to end; both null as long as they are not
+// known.
 
 const width = 36 // of a box; must be even, like the gap
 const gap = 4
@@ -17,7 +17,7 @@ export function tasks({ total, done, retries }) {
 const time = ({ seconds }) => (seconds === null ? '' : `${seconds.toFixed(2)} s`)
 
 /** The run as lines of boxes, a row for each level: steps without dependencies, steps that depend on those, and so
-    on. Lines join each row with the next, which shows this flow's dependencies; the Mermaid graph has those of any. */
+    on. Lines join each row with the next, which shows this flow's dependencies; pgflow.run_graph has those of any. */
 export function drawing(steps, coloured) {
   const rows = levels(steps)
   const whole = Math.max(...rows.map(widthOf))
@@ -70,17 +70,3 @@ function joint(from, to) {
 }
 
 const paint = (text, status) => `\x1b[${colours[status] ?? 2}m${text}\x1b[0m` // 2: faint
-
-/** The run as a Mermaid graph, which GitHub and many editors draw. */
-export function mermaid(steps) {
-  return [
-    'graph TD',
-    ...steps.map((step) =>
-      `  ${step.slug}["${[step.slug, step.status, tasks(step), time(step)].filter(Boolean).join('<br>')}"]:::${step.status}`),
-    ...steps.flatMap(({ slug, deps }) => deps.map((dep) => `  ${dep} --> ${slug}`)),
-    '  classDef completed fill:#d3f9d8,stroke:#2b8a3e,color:#000',
-    '  classDef started fill:#fff3bf,stroke:#e67700,color:#000',
-    '  classDef failed fill:#ffe3e3,stroke:#c92a2a,color:#000',
-    '',
-  ].join('\n')
-}

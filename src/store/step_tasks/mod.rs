@@ -6,6 +6,7 @@
 mod claim;
 mod recover;
 mod report;
+mod unfinished;
 
 pub use claim::{claim, inputs, unclaimable, ClaimedTask, StepInput};
 pub use recover::recover_stalled;
@@ -13,6 +14,7 @@ pub use report::{
     complete, complete_many, fail, lock_for_report, lock_started, retry, rows, BatchTask,
     ReportedTask,
 };
+pub use unfinished::by_queue;
 
 use pgrx::Uuid;
 
