@@ -4,7 +4,7 @@ SHELL := /bin/bash
 harness := tests/harness
 .DEFAULT_GOAL := help
 .PHONY: help setup build install-dev install demo demo-stop lint clean
-.PHONY: test test-architecture test-unit test-isolation test-clients test-dump test-upgrade test-prune test-cron test-docs test-model test-reliability
+.PHONY: test test-architecture test-unit test-isolation test-clients test-dump test-upgrade test-prune test-cron test-docs test-model test-reliability test-demo
 .PHONY: test-assertions
 .PHONY: upgrade-script mutants bench
 .NOTPARALLEL:
@@ -68,6 +68,9 @@ test-cron: install-dev ## the cron functions with the real pg_cron
 
 test-docs: install-dev ## the documentation: SQL and its output, links, names, workers
 	@tests/docs/run.sh
+
+test-demo: install-dev ## the demo, and the statements that it proposes
+	@tests/demo/run.sh
 
 test-reliability: install-dev ## load and faults for long, 25 minutes; PART=races, pairs, crashes, failover, pgbouncer or workers
 	@tests/reliability/suite.sh long $(PART)

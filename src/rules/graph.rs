@@ -225,8 +225,14 @@ mod tests {
             node(&map)
         };
         assert_eq!(node_of(None, 0), "  s0[[\"m<br/>started\"]]:::started");
-        assert_eq!(node_of(Some(1), 0), "  s0[[\"m<br/>started<br/>0/1 task\"]]:::started");
-        assert_eq!(node_of(Some(13), 7), "  s0[[\"m<br/>started<br/>7/13 tasks\"]]:::started");
+        assert_eq!(
+            node_of(Some(1), 0),
+            "  s0[[\"m<br/>started<br/>0/1 task\"]]:::started"
+        );
+        assert_eq!(
+            node_of(Some(13), 7),
+            "  s0[[\"m<br/>started<br/>7/13 tasks\"]]:::started"
+        );
     }
 
     #[test]
@@ -248,7 +254,14 @@ mod tests {
     fn long_times_are_told_in_minutes_and_hours() {
         assert_eq!(
             [0.0, 59.99, 60.0, 3599.9, 3600.0, 90_061.0].map(time),
-            ["0.00 s", "59.99 s", "1 min 0 s", "59 min 59 s", "1 h 0 min", "25 h 1 min"]
+            [
+                "0.00 s",
+                "59.99 s",
+                "1 min 0 s",
+                "59 min 59 s",
+                "1 h 0 min",
+                "25 h 1 min"
+            ]
         );
     }
 }

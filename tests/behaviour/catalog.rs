@@ -84,7 +84,9 @@ mod tests {
              where c.relnamespace = 'pgflow'::regnamespace and c.relkind = 'v'
              order by c.relname, a.attnum",
         );
-        let expected: Vec<&str> = include_str!("../fixtures/catalog_views.txt").lines().collect();
+        let expected: Vec<&str> = include_str!("../fixtures/catalog_views.txt")
+            .lines()
+            .collect();
         assert_eq!(found, expected);
     }
 

@@ -105,7 +105,10 @@ mod tests {
         flow("f", &["'a'"]);
         let id = start("f", "{}");
         run("select pgflow.add_step('f', 'b', array['a'])");
-        assert_eq!(picture(id), "flowchart TD\n  s0[\"a<br/>started\"]:::started\n");
+        assert_eq!(
+            picture(id),
+            "flowchart TD\n  s0[\"a<br/>started\"]:::started\n"
+        );
     }
 
     #[pg_test]
@@ -129,6 +132,9 @@ mod tests {
         let alone = pages_of(&picture);
         run("select pgflow.start_flow('f', '{}') from generate_series(1, 2000)");
         let among_many = pages_of(&picture);
-        assert!(among_many < alone + 60.0, "{alone} pages alone, {among_many} among 2,000 runs");
+        assert!(
+            among_many < alone + 60.0,
+            "{alone} pages alone, {among_many} among 2,000 runs"
+        );
     }
 }

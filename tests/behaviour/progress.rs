@@ -55,7 +55,13 @@ mod tests {
 
     #[pg_test]
     fn a_failed_run_s_progress_says_why() {
-        flow("f", &["'a', max_attempts => 1", "'b', step_type => 'map', max_attempts => 1"]);
+        flow(
+            "f",
+            &[
+                "'a', max_attempts => 1",
+                "'b', step_type => 'map', max_attempts => 1",
+            ],
+        );
         let id = start("f", "[1, 2]");
         claim("f");
         complete(id, "b", 0, "1");
@@ -70,14 +76,24 @@ mod tests {
         );
         assert_eq!(
             by_step(id),
-            ["a failed 0/0/0/1 of 1, 1, 0", "b started 0/0/1/0 of 2, 2, 0"]
+            [
+                "a failed 0/0/0/1 of 1, 1, 0",
+                "b started 0/0/1/0 of 2, 2, 0"
+            ]
         );
         invariants_hold();
     }
 
     #[pg_test]
     fn completed_tasks_are_those_that_the_table_has() {
-        flow("f", &["'m', step_type => 'map', max_attempts => 1, when_exhausted => 'skip'", "'b', array['m']", "'e', step_type => 'map'"]);
+        flow(
+            "f",
+            &[
+                "'m', step_type => 'map', max_attempts => 1, when_exhausted => 'skip'",
+                "'b', array['m']",
+                "'e', step_type => 'map'",
+            ],
+        );
         let done = start("f", "[1, 2]");
         let under_way = start("f", "[1, 2]");
         start("f", "[]");
@@ -108,7 +124,10 @@ mod tests {
         let id = start("f", "{}");
         assert_eq!(
             by_step(id),
-            ["a started 1/0/0/0 of 1, 0, 0", "m created 0/0/0/0 of ?, 0, 0"]
+            [
+                "a started 1/0/0/0 of 1, 0, 0",
+                "m created 0/0/0/0 of ?, 0, 0"
+            ]
         );
         claim("f");
         fail(id, "a", 0, "once");
@@ -118,7 +137,10 @@ mod tests {
         complete(id, "a", 0, "[1, 2]");
         assert_eq!(
             by_step(id),
-            ["a completed 0/0/1/0 of 1, 2, 1", "m started 2/0/0/0 of 2, 0, 0"]
+            [
+                "a completed 0/0/1/0 of 1, 2, 1",
+                "m started 2/0/0/0 of 2, 0, 0"
+            ]
         );
         invariants_hold();
     }
@@ -145,8 +167,14 @@ mod tests {
         let id = start("f", "{}");
         claim("f");
         let growing = "select bool_and(duration between interval '0' and interval '1 minute') || ' ' || count(ended_at)";
-        assert_eq!(text(&format!("{growing} from pgflow.run_progress")), "true 0");
-        assert_eq!(text(&format!("{growing} from pgflow.step_progress")), "true 0");
+        assert_eq!(
+            text(&format!("{growing} from pgflow.run_progress")),
+            "true 0"
+        );
+        assert_eq!(
+            text(&format!("{growing} from pgflow.step_progress")),
+            "true 0"
+        );
         fail(id, "a", 0, "no luck");
         // As if everything had begun an hour before, and the failure had come after half of it.
         run("alter table pgflow.runs disable trigger user; alter table pgflow.step_states disable trigger user;
@@ -186,7 +214,10 @@ mod tests {
         let few = pages();
         run("select pgflow.start_flow('f', '[1, 2]') from generate_series(1, 2000)");
         let many = pages();
-        assert!(many[0] < few[0] + 10.0 && many[1] < few[1] + 20.0, "{few:?} pages, then {many:?}");
+        assert!(
+            many[0] < few[0] + 10.0 && many[1] < few[1] + 20.0,
+            "{few:?} pages, then {many:?}"
+        );
     }
 
     #[pg_test]

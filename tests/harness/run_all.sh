@@ -35,6 +35,7 @@ if tests/harness/install.sh; then
   layer dump tests/dump/run.sh "pg_dump and restore"
   layer upgrade tests/upgrade/run.sh "adoption of 0.16.0, the upgrade from it, and upgrades that must fail"
   layer prune tests/prune/run.sh "the optional pruning function"
+  layer demo tests/demo/run.sh "the demo, and the statements that it proposes"
   layer reliability "tests/reliability/suite.sh short" "load, crashes, failover, PgBouncer; two and a half minutes"
   layer bench benches/short.sh "one short round of the bench"
   layer cron tests/cron/run.sh "what is scheduled with the real pg_cron, and that it runs"
