@@ -43,7 +43,6 @@ pub fn mermaid(steps: &[GraphStep]) -> String {
             lines.push(format!("  classDef {status} {style}"));
         }
     }
-    lines.push(String::new());
     lines.join("\n")
 }
 
@@ -160,14 +159,13 @@ mod tests {
   s0 --> s1
   s0 --> s2
   s1 --> s3
-  s2 --> s3
-"
+  s2 --> s3"
         );
     }
 
     #[test]
     fn a_flow_without_steps_is_an_empty_picture() {
-        assert_eq!(mermaid(&[]), "flowchart TD\n");
+        assert_eq!(mermaid(&[]), "flowchart TD");
     }
 
     /// `end` as the name of a node breaks a picture, and `__proto__` a program that draws it.
@@ -180,7 +178,7 @@ mod tests {
             ];
             assert_eq!(
                 mermaid(&steps),
-                format!("flowchart TD\n  s0[\"{slug}\"]\n  s1[\"after\"]\n  s0 --> s1\n")
+                format!("flowchart TD\n  s0[\"{slug}\"]\n  s1[\"after\"]\n  s0 --> s1")
             );
         }
     }
@@ -209,7 +207,7 @@ mod tests {
             let picture = mermaid(&[with_state(step(0, "a", StepType::Single, &[]), *status)]);
             assert_eq!(
                 picture,
-                format!("flowchart TD\n  s0[\"a<br/>{status}\"]:::{status}\n  classDef {status} {style}\n")
+                format!("flowchart TD\n  s0[\"a<br/>{status}\"]:::{status}\n  classDef {status} {style}")
             );
             assert!(CLASSES[..at].iter().all(|(_, other)| other != style));
         }

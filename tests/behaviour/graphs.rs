@@ -11,7 +11,7 @@ mod tests {
     /// The run's picture without times and colours.
     fn picture(run_id: Uuid) -> String {
         text(&format!(
-            "select regexp_replace(pgflow.run_graph('{run_id}'), '<br/>[0-9.]+ s|  classDef [^\\n]*\\n', '', 'g')"
+            "select regexp_replace(pgflow.run_graph('{run_id}'), '<br/>[0-9.]+ s|\\n  classDef [^\\n]*', '', 'g')"
         ))
     }
 
@@ -35,8 +35,7 @@ mod tests {
   s3[\"y<br/>condition, else skip with all that follows\"]
   s0 --> s1
   s0 --> s2
-  s1 --> s2
-"
+  s1 --> s2"
         );
     }
 
@@ -45,7 +44,7 @@ mod tests {
         flow("f", &[]);
         assert_eq!(text("select pgflow.flow_graph('F')"), "NULL");
         assert_eq!(text("select pgflow.flow_graph(null)"), "NULL");
-        assert_eq!(text("select pgflow.flow_graph('f')"), "flowchart TD\n");
+        assert_eq!(text("select pgflow.flow_graph('f')"), "flowchart TD");
     }
 
     #[pg_test]
@@ -54,7 +53,7 @@ mod tests {
         let id = start("f", "{}");
         assert_eq!(text("select pgflow.run_graph(gen_random_uuid())"), "NULL");
         assert_eq!(text("select pgflow.run_graph(null)"), "NULL");
-        assert_eq!(picture(id), "flowchart TD\n");
+        assert_eq!(picture(id), "flowchart TD");
     }
 
     #[pg_test]
@@ -86,8 +85,7 @@ mod tests {
   s0 --> s1
   s0 --> s2
   s1 --> s3
-  s2 --> s3
-"
+  s2 --> s3"
         );
         fail(id, "z", 0, "no luck");
         assert_eq!(
@@ -107,7 +105,7 @@ mod tests {
         run("select pgflow.add_step('f', 'b', array['a'])");
         assert_eq!(
             picture(id),
-            "flowchart TD\n  s0[\"a<br/>started\"]:::started\n"
+            "flowchart TD\n  s0[\"a<br/>started\"]:::started"
         );
     }
 

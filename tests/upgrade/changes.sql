@@ -31,7 +31,6 @@ delete from pg_init_privs where objoid = 'pgflow.requeue_stalled_tasks'::regproc
 alter view pgflow.run_progress reset (security_invoker)
 alter view pgflow.run_progress rename column duration to took
 create or replace view pgflow.live_workers as select worker_id, queue_name, function_name, started_at, last_heartbeat_at from pgflow.workers
-drop view pgflow.run_progress
 alter extension pgflow drop view pgflow.run_progress
 grant select on pgflow.run_progress to public
 comment on view pgflow.run_progress is 'x'

@@ -165,7 +165,7 @@ refused 'another function of the same name' 'Not part of 0.16.0: .*pgflow.start_
 refused 'a view of the user that is named like one of pgflow'"'"'s' 'relation "run_progress" already exists' \
   'create view pgflow.run_progress as select run_id, status from pgflow.runs'
 refused 'a function of the user that is named like a new one of pgflow'"'"'s' \
-  'function run_graph\(uuid\) is not a member of extension "pgflow"' \
+  'function pgflow.run_graph\(uuid\) is not a member of extension "pgflow"' \
   'create function pgflow.run_graph(run_id uuid) returns text language sql as $$ select null $$'
 refused 'a newer pgflow' 'Not part of 0.16.0: .*pgflow.steps.queue_name' 'alter table pgflow.steps add column queue_name text'
 template=template0 refused 'no pgflow at all' 'there is no pgflow 0.16.0 to adopt' 'create extension pgmq'

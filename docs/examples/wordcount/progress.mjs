@@ -34,7 +34,7 @@ do {
 
 if (!live) console.log(`\n${drawing(steps, isTTY).join('\n')}`)
 const [{ graph }] = await sql`select pgflow.run_graph(${run}) as graph`
-await writeFile(file, `\`\`\`mermaid\n${graph}\`\`\`\n`)
+await writeFile(file, `\`\`\`mermaid\n${graph}\n\`\`\`\n`)
 await sql.end()
 if (progress.status !== 'completed') {
   console.error(progress.status === 'started' ? `the run has not ended after ${limit} seconds` : 'the run failed')
