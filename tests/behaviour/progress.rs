@@ -68,10 +68,10 @@ mod tests {
         fail(id, "a", 0, "no luck");
         assert_eq!(progress(id), "failed 2/1/0/0/1 1/3");
         assert_eq!(
-            rows(&format!(
+            rows(
                 "select concat_ws(' ', error_message, ended_at = (select failed_at from pgflow.runs)) from pgflow.run_progress
                  union all select concat_ws(' ', step_slug, error_message) from pgflow.step_progress where status = 'failed'"
-            )),
+            ),
             ["no luck t", "a no luck"]
         );
         assert_eq!(
@@ -224,12 +224,12 @@ mod tests {
     fn a_run_s_progress_reads_no_task() {
         flow("f", &["'m', step_type => 'map'"]);
         let id = start("f", "[1]");
-        let plan = rows(&format!(
+        let uses = rows(
             "select 1 from pg_depend d
              where d.refobjid = 'pgflow.step_tasks'::regclass
-               and d.objid in (select oid from pg_rewrite where ev_class = 'pgflow.run_progress'::regclass)"
-        ));
-        assert_eq!(plan, NONE);
+               and d.objid in (select oid from pg_rewrite where ev_class = 'pgflow.run_progress'::regclass)",
+        );
+        assert_eq!(uses, NONE);
         assert_eq!(progress(id), "started 1/1/0/0/0 0/1");
     }
 }

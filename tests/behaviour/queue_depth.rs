@@ -132,16 +132,16 @@ mod tests {
         assert_eq!(code(), "done");
     }
 
+    /// A view on `pgmq.metrics` would keep PGMQ's updates from replacing it, as that from 1.4.5 to 1.5.0 does.
     #[pg_test]
-    fn pgmq_can_replace_what_measures_its_queues() {
+    fn queues_are_measured_by_pgmq_1_5_1_too_and_pgmq_can_replace_what_measures() {
         flow("f", &["'a'"]);
-        assert_eq!(depths("'f'").len(), 1);
-        // As PGMQ's update from 1.4.5 to 1.5.0 does.
-        run("create temporary table kept as select pg_get_functiondef('pgmq.metrics(text)'::regprocedure) as definition;
-             alter extension pgmq drop function pgmq.metrics(text);
-             alter type pgmq.metrics_result add attribute one_more bigint;
-             drop function pgmq.metrics(text);
-             do $$ begin execute (select definition from kept); end $$");
-        assert_eq!(depths("'f'"), ["f f 0/0, 0, 0"]);
+        let ages = "select concat_ws(' ', queue_visible_length, oldest_msg_age_sec, newest_msg_age_sec) from pgflow.queue_depth('f')";
+        assert_eq!(text(ages), "0");
+        run(include_str!("../fixtures/metrics_1_5_1.sql"));
+        start("f", "{}");
+        run("update pgmq.q_f set vt = now(), enqueued_at = now() - interval '10 seconds'");
+        assert_eq!(depths("'f'"), ["f f 1/1, 1, 0"]);
+        assert_eq!(text(ages), "1 10 10");
     }
 }
