@@ -515,6 +515,8 @@ comment on function pgflow.run_graph is
 'Picture of a run as Mermaid text: as flow_graph, with each step''s status as its colour and in words, its tasks, retries and time. NULL for an unknown run.';
 -- What people ask every day: how far runs are, and what holds them up. The views show what the caller may read in the
 -- tables below them (security_invoker). docs/monitoring.md describes them, and says which columns stay.
+-- Now is statement_timestamp() throughout: with clock_timestamp(), which is volatile, a join with a view would read all
+-- of it, not the rows that are joined.
 
 create view pgflow.run_progress with (security_invoker = true) as
 select
@@ -523,7 +525,7 @@ select
   r.status,
   r.started_at,
   coalesce(r.completed_at, r.failed_at) as ended_at,
-  coalesce(r.completed_at, r.failed_at, clock_timestamp()) - r.started_at as duration,
+  greatest(coalesce(r.completed_at, r.failed_at, statement_timestamp()) - r.started_at, interval '0') as duration,
   s.total_steps,
   s.started_steps,
   s.completed_steps,
@@ -574,7 +576,9 @@ select
   ) end as waits_for,
   s.started_at,
   coalesce(s.completed_at, s.failed_at, s.skipped_at) as ended_at,
-  coalesce(s.completed_at, s.failed_at, s.skipped_at, r.failed_at, clock_timestamp()) - s.started_at as duration,
+  case when s.started_at is not null then
+    greatest(coalesce(s.completed_at, s.failed_at, s.skipped_at, r.failed_at, statement_timestamp()) - s.started_at, interval '0')
+  end as duration,
   s.initial_tasks as total_tasks,
   t.queued_tasks,
   t.started_tasks,
@@ -613,7 +617,7 @@ comment on column pgflow.step_progress.retries_count  is 'Attempts that came to 
 create view pgflow.live_workers with (security_invoker = true) as
 select w.worker_id, lower(w.queue_name) as queue_name, w.function_name, w.started_at, w.last_heartbeat_at
 from pgflow.workers w
-where w.last_heartbeat_at > clock_timestamp() - interval '30 seconds'
+where w.last_heartbeat_at > statement_timestamp() - interval '30 seconds'
   and w.stopped_at is null and w.deprecated_at is null;
 
 comment on view   pgflow.live_workers            is 'Workers that take tasks: heard of in the last 30 seconds, neither stopped nor asked to stop.';
@@ -634,8 +638,8 @@ join pgflow.step_states s on s.run_id = r.run_id and s.status = 'started'
 join pgflow.step_tasks t on t.run_id = s.run_id and t.step_slug = s.step_slug
 where r.status = 'started' and t.permanently_stalled_at is not null and t.status = 'queued';
 
-comment on view   pgflow.permanently_stalled_tasks        is 'Unfinished tasks that requeue_stalled_tasks has given up. Their runs wait until complete_task or fail_task reports on them.';
-comment on column pgflow.permanently_stalled_tasks.status is 'started; queued after a failure was reported that left attempts.';
+comment on view   pgflow.permanently_stalled_tasks            is 'Unfinished tasks that requeue_stalled_tasks has given up. Their runs wait until complete_task or fail_task reports on them.';
+comment on column pgflow.permanently_stalled_tasks.status     is 'started; queued after a failure was reported that left attempts.';
 comment on column pgflow.permanently_stalled_tasks.message_id is 'The task''s message in the archive of queue_name.';
 
 create view pgflow.stalled with (security_invoker = true) as
@@ -665,7 +669,7 @@ from (
   join pgflow.flows f on f.flow_slug = t.flow_slug
   cross join lateral (select coalesce(d.opt_timeout, f.opt_timeout) as timeout) o
   where t.status = 'started' and t.permanently_stalled_at is null
-    and t.started_at < clock_timestamp() - make_interval(secs => o.timeout)
+    and t.started_at < statement_timestamp() - make_interval(secs => o.timeout)
   union all
   select t.run_id, t.flow_slug, t.step_slug, t.queue_name, case when t.message_id is null then 'no_message' else 'no_worker' end,
          o.due_at, null
@@ -679,7 +683,7 @@ from (
   ) o
   where r.status = 'started'
     and (t.message_id is null or (
-      o.due_at <= clock_timestamp()
+      o.due_at <= statement_timestamp()
       and not exists (select from pgflow.live_workers w where w.queue_name = t.queue_name)))
 ) q
 group by q.run_id, q.flow_slug, q.step_slug, q.reason;

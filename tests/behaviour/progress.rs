@@ -166,21 +166,25 @@ mod tests {
         flow("f", &["'a', max_attempts => 1", "'b'", "'c', array['b']"]);
         let id = start("f", "{}");
         claim("f");
-        let growing = "select bool_and(duration between interval '0' and interval '1 minute') || ' ' || count(ended_at)";
+        // As if everything had begun an hour before.
+        run("update pgflow.runs set started_at = now() - interval '1 hour';
+             update pgflow.step_states set created_at = now() - interval '1 hour', started_at = now() - interval '1 hour'
+             where step_slug <> 'c'");
+        let growing = "select string_agg(coalesce(round(extract(epoch from duration))::text, 'none'), ' ') || ', ' || count(ended_at)";
         assert_eq!(
             text(&format!("{growing} from pgflow.run_progress")),
-            "true 0"
+            "3600, 0"
         );
         assert_eq!(
-            text(&format!("{growing} from pgflow.step_progress")),
-            "true 0"
+            text(&format!(
+                "{growing} from (select * from pgflow.step_progress order by step_index) p"
+            )),
+            "3600 3600 none, 0"
         );
         fail(id, "a", 0, "no luck");
-        // As if everything had begun an hour before, and the failure had come after half of it.
+        // As if the failure had come after half of it.
         run("alter table pgflow.runs disable trigger user; alter table pgflow.step_states disable trigger user;
-             update pgflow.runs set started_at = now() - interval '1 hour', failed_at = now() - interval '30 minutes';
-             update pgflow.step_states set created_at = now() - interval '1 hour', started_at = now() - interval '1 hour'
-             where step_slug <> 'c';
+             update pgflow.runs set failed_at = now() - interval '30 minutes';
              update pgflow.step_states set failed_at = now() - interval '30 minutes' where step_slug = 'a'");
         assert_eq!(text("select duration from pgflow.run_progress"), "00:30:00");
         assert_eq!(
@@ -214,6 +218,33 @@ mod tests {
         let few = pages();
         run("select pgflow.start_flow('f', '[1, 2]') from generate_series(1, 2000)");
         let many = pages();
+        assert!(
+            many[0] < few[0] + 10.0 && many[1] < few[1] + 20.0,
+            "{few:?} pages, then {many:?}"
+        );
+    }
+
+    /// A list of a user's own runs, with their progress.
+    #[pg_test]
+    fn a_join_with_progress_reads_the_joined_runs_only() {
+        flow("f", &["'m', step_type => 'map'", "'b', array['m']"]);
+        let id = start("f", "[1, 2]");
+        run(&format!(
+            "create temporary table orders as select '{id}'::uuid as run_id; analyze orders"
+        ));
+        let pages = |runs: i32| {
+            run(&format!(
+                "select pgflow.start_flow('f', '[1, 2]') from generate_series(1, {runs});
+                 analyze pgflow.runs, pgflow.step_states, pgflow.step_tasks"
+            ));
+            ["run_progress", "step_progress"].map(|view| {
+                let query = format!("select * from orders join pgflow.{view} using (run_id)");
+                pages_of(&query);
+                pages_of(&query)
+            })
+        };
+        let few = pages(100);
+        let many = pages(2000);
         assert!(
             many[0] < few[0] + 10.0 && many[1] < few[1] + 20.0,
             "{few:?} pages, then {many:?}"
