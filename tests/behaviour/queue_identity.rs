@@ -87,8 +87,10 @@ mod tests {
     #[pg_test]
     fn queue_identity_is_stored_on_steps_and_tasks_alone_and_guarded_by_no_trigger() {
         assert_eq!(
-            rows("select table_name || '.' || column_name from information_schema.columns
-                  where table_schema = 'pgflow' and column_name ~ 'queue_name' and table_name <> 'workers' order by 1"),
+            rows("select table_name || '.' || column_name
+                  from information_schema.columns join information_schema.tables using (table_schema, table_name)
+                  where table_schema = 'pgflow' and table_type = 'BASE TABLE'
+                    and column_name ~ 'queue_name' and table_name <> 'workers' order by 1"),
             ["step_tasks.queue_name", "steps.queue_name"]
         );
         assert_eq!(
