@@ -69,7 +69,7 @@ from (values
   ('live',    4, 'join',   'created',   1,    null, 2, false, null, null, null),
   ('stalled', 5, 'only',   'started',   1,    1,    0, true,  null, null, null),
   ('stalled', 6, 'only',   'started',   1,    1,    0, true,  null, null, null),
-  ('ended',   7, 'a',      'failed',    4,    2,    0, true,  null, 'it broke', null),
+  ('ended',   7, 'a',      'failed',    4,    3,    0, true,  null, 'it broke', null),
   ('ended',   7, 'b',      'skipped',   2,    null, 0, true,  'handler_failed', 'used up', null),
   ('ended',   7, 'never',  'created',   1,    null, 1, false, null, null, null),
   ('ended',   8, 'a',      'completed', 0,    0,    0, true,  null, null, '[]'),
