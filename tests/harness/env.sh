@@ -76,6 +76,19 @@ node_packages() {
   npm ci --loglevel=error --no-audit --no-fund
 }
 
+# Runs files of tests with node's own test runner, several at the same time, and ends with the line that run_all.sh
+# counts by. tests/clients has the packages that they import.
+node_tests() { # LAYER SECONDS FILE ...
+  (cd "$project/tests/clients" && node_packages)
+  local log=$project/.build/node-$1.log status=0
+  timeout "$2" node --test --test-concurrency=8 --test-reporter=spec "${@:3}" | tee "$log" || status=$?
+  count() { sed -n "s/^ℹ $1 \([0-9]*\)$/\1/p" "$log"; }
+  local passed failed cancelled
+  passed=$(count pass) failed=$(count fail) cancelled=$(count cancelled)
+  echo "${passed:-0} passed, $((${failed:-0} + ${cancelled:-0})) failed"
+  return "$status"
+}
+
 # A fresh server for a test script, gone when the script ends. libpq's variables lead to it.
 test_server() {
   local server=$project/tests/harness/server.sh
