@@ -1,6 +1,20 @@
 -- What a name may look like, and how long a retry waits. These three read no table and run no SQL. The CHECK
 -- constraints of the tables call the first two, so they come before the tables and must stay immutable.
 
+-- Names are read as UTF-8: in another encoding some could not be read at all.
+
+do $$
+begin
+  if pg_catalog.getdatabaseencoding() <> 'UTF8' then
+    raise exception using
+      errcode = 'feature_not_supported',
+      message = 'pgflow needs a database with encoding "UTF8"',
+      detail = pg_catalog.format('Database "%s" has encoding "%s".', pg_catalog.current_database(), pg_catalog.getdatabaseencoding()),
+      hint = 'Create a database with: create database ... encoding ''UTF8'' template template0.';
+  end if;
+end
+$$;
+
 create or replace function pgflow.is_valid_slug(slug text)
 returns boolean
 language c

@@ -1,10 +1,11 @@
 //! The pg_cron port: the only file that names `cron`. pg_cron is looked up when a function here is called.
 
-use crate::db::{self, param, Statement};
+use crate::db::{param, Statement};
 use crate::error::Error;
+use crate::trust;
 
 fn required() -> Result<(), Error> {
-    match db::relation_exists(c"cron", c"job") {
+    match trust::relation_exists(c"cron", c"job")? {
         true => Ok(()),
         false => Err(Error::ExtensionMissing {
             extension: "pg_cron",

@@ -4,7 +4,8 @@
 //! door (`read_only = false`), so that each sees what was committed before it started, also after waiting for a
 //! lock. An SQL error inside a statement unwinds by itself with its own SQLSTATE; `Err` here is never SQL's.
 
-use std::ffi::{CStr, CString};
+use std::borrow::Cow;
+use std::ffi::CString;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use pgrx::{pg_sys, FromDatum, IntoDatum, PgList};
@@ -19,7 +20,7 @@ use crate::error::Error;
 /// small tables is kept while they grow, and statistics know nothing of how steps hang together (seen: 7 ms instead of
 /// 0.05 to tell one dependent in a flow of 500 steps). So plans are made as if every table were large.
 pub struct Statement {
-    sql: &'static str,
+    sql: Cow<'static, str>,
     plan: AtomicPtr<pg_sys::_SPI_plan>,
 }
 
@@ -63,7 +64,15 @@ fn in_callers_memory<T>(call: impl FnOnce() -> T) -> T {
 impl Statement {
     pub const fn new(sql: &'static str) -> Self {
         Self {
-            sql,
+            sql: Cow::Borrowed(sql),
+            plan: AtomicPtr::new(std::ptr::null_mut()),
+        }
+    }
+
+    /// A statement whose text is known at run time only; its plan is freed with it.
+    pub fn of_text(sql: String) -> Self {
+        Self {
+            sql: Cow::Owned(sql),
             plan: AtomicPtr::new(std::ptr::null_mut()),
         }
     }
@@ -85,7 +94,7 @@ impl Statement {
         let code = in_callers_memory(|| unsafe {
             pg_sys::SPI_execute_plan(plan, values.as_mut_ptr(), nulls.as_ptr(), false, 0)
         });
-        check(self.sql, code)?;
+        check(&self.sql, code)?;
         // SAFETY: the variables belong to the statement that has just run.
         let (table, processed) = unsafe { (pg_sys::SPI_tuptable, pg_sys::SPI_processed as usize) };
         Ok(Rows {
@@ -109,7 +118,7 @@ impl Statement {
         if !kept.is_null() {
             return Ok(kept);
         }
-        let sql = CString::new(self.sql).map_err(|_| Error::Internal {
+        let sql = CString::new(&*self.sql).map_err(|_| Error::Internal {
             what: "a statement holds a NUL byte",
         })?;
         let mut types: Vec<pg_sys::Oid> = params.iter().map(|p| p.oid).collect();
@@ -126,14 +135,24 @@ impl Statement {
             // SAFETY: SPI's own variable, set by the call that just failed.
             let code = unsafe { pg_sys::SPI_result };
             return Err(Error::Spi {
-                statement: self.sql,
+                statement: self.sql.to_string(),
                 code,
             });
         }
-        check(self.sql, unsafe { pg_sys::SPI_keepplan(plan) })?;
+        check(&self.sql, unsafe { pg_sys::SPI_keepplan(plan) })?;
         plan_by_key(plan);
         self.plan.store(plan, Ordering::Relaxed);
         Ok(plan)
+    }
+}
+
+impl Drop for Statement {
+    fn drop(&mut self) {
+        let plan = *self.plan.get_mut();
+        if !plan.is_null() {
+            // SAFETY: the plan is kept and its only owner goes; a running portal holds what it needs by itself.
+            unsafe { pg_sys::SPI_freeplan(plan) };
+        }
     }
 }
 
@@ -211,9 +230,12 @@ impl Drop for LargeTables {
     }
 }
 
-fn check(statement: &'static str, code: i32) -> Result<(), Error> {
+fn check(statement: &str, code: i32) -> Result<(), Error> {
     if code < 0 {
-        return Err(Error::Spi { statement, code });
+        return Err(Error::Spi {
+            statement: statement.to_string(),
+            code,
+        });
     }
     Ok(())
 }
@@ -278,35 +300,6 @@ impl Record {
         // SAFETY: Keep is implemented for varlena types only; a toast pointer is copied as such.
         self.nullable::<T>(column)
             .map(|value| T::of(unsafe { pg_sys::SPI_datumTransfer(value.datum(), false, -1) }))
-    }
-}
-
-/// Whether a function exists under exactly this schema, name and argument types: two cached look-ups.
-pub fn function_exists(schema: &CStr, name: &CStr, arguments: &[pg_sys::Oid]) -> bool {
-    // SAFETY: system cache look-ups on valid keys; a missing schema or function is an ordinary answer.
-    unsafe {
-        let namespace = pg_sys::get_namespace_oid(schema.as_ptr(), true);
-        if namespace == pg_sys::InvalidOid {
-            return false;
-        }
-        let types = pg_sys::buildoidvector(arguments.as_ptr(), arguments.len() as i32);
-        pg_sys::SearchSysCacheExists(
-            pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP as i32,
-            name.as_ptr().into(),
-            types.into(),
-            namespace.into(),
-            pg_sys::Datum::null(),
-        )
-    }
-}
-
-/// Whether a table or view exists under exactly this schema and name.
-pub fn relation_exists(schema: &CStr, name: &CStr) -> bool {
-    // SAFETY: system cache look-ups on valid keys.
-    unsafe {
-        let namespace = pg_sys::get_namespace_oid(schema.as_ptr(), true);
-        namespace != pg_sys::InvalidOid
-            && pg_sys::get_relname_relid(name.as_ptr(), namespace) != pg_sys::InvalidOid
     }
 }
 

@@ -55,8 +55,16 @@ pub enum Error {
     UnknownWord { what: &'static str, value: String },
     #[error("internal error: {what}")]
     Internal { what: &'static str },
+    #[error("schema \"{schema}\" belongs to role \"{owner}\", who must not use the rights of role \"{role}\"")]
+    SchemaNotTrusted {
+        schema: String,
+        owner: String,
+        role: String,
+    },
+    #[error("row security of table \"{table}\" applies to role \"{role}\"")]
+    RowsHidden { table: String, role: String },
     #[error("internal error: SPI answered {code}")]
-    Spi { statement: &'static str, code: i32 },
+    Spi { statement: String, code: i32 },
 }
 
 impl Error {
@@ -73,6 +81,9 @@ impl Error {
             Error::UnknownRun { .. } | Error::ExtensionMissing { .. } => ERRCODE_UNDEFINED_OBJECT,
             Error::MessagesVanished { .. } | Error::QueueNotDropped { .. } => {
                 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE
+            }
+            Error::SchemaNotTrusted { .. } | Error::RowsHidden { .. } => {
+                ERRCODE_INSUFFICIENT_PRIVILEGE
             }
             Error::DelayNotANumber { .. } => ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
             Error::UnknownWord { .. } | Error::Internal { .. } | Error::Spi { .. } => {
@@ -115,6 +126,12 @@ impl Error {
                     .map(|(name, length)| format!("{name}: {length}"));
                 format!("{}.", lengths.collect::<Vec<_>>().join(", "))
             }
+            Error::SchemaNotTrusted { schema, .. } => {
+                format!("pgflow calls functions in schema \"{schema}\", and its owner decides what they do.")
+            }
+            Error::RowsHidden { .. } => {
+                "Policies may hide rows, and what pgflow decides is right only when it sees all of them.".into()
+            }
             Error::Spi { statement, .. } => format!("Statement: {statement}"),
             _ => return None,
         })
@@ -138,6 +155,13 @@ impl Error {
                 "Put a single step between that joins the dependencies and returns an array.".into()
             }
             Error::InputNotArray { .. } => "Pass a JSON array, one element for each task.".into(),
+            Error::SchemaNotTrusted { schema, role, .. } => format!(
+                "If you trust what is in it, run as a superuser: alter schema {schema} owner to {role}; \
+                 otherwise drop it."
+            ),
+            Error::RowsHidden { role, .. } => format!(
+                "Run as a superuser: alter role {role} bypassrls; or use a role that owns the table."
+            ),
             Error::MessagesVanished { .. } => {
                 "Only pgflow may delete or archive messages of this queue. Nothing was changed."
                     .into()

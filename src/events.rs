@@ -5,8 +5,9 @@
 
 use pgrx::{pg_sys, Uuid};
 
-use crate::db::{function_exists, param, Statement};
+use crate::db::{param, Statement};
 use crate::error::Error;
+use crate::trust;
 
 /// A transition of a run, or of the step with this slug.
 pub enum Event {
@@ -113,7 +114,7 @@ pub fn send(run_id: Uuid, events: &[Event]) -> Result<(), Error> {
            offset 0
          ) as e (name, topic, payload)",
     );
-    if events.is_empty() || !enabled() {
+    if events.is_empty() || !enabled()? {
         return Ok(());
     }
     let remaining_steps = events.iter().find_map(|event| match event {
@@ -134,12 +135,12 @@ pub fn send(run_id: Uuid, events: &[Event]) -> Result<(), Error> {
     ])
 }
 
-fn enabled() -> bool {
+fn enabled() -> Result<bool, Error> {
     let arguments = [
         pg_sys::JSONBOID,
         pg_sys::TEXTOID,
         pg_sys::TEXTOID,
         pg_sys::BOOLOID,
     ];
-    function_exists(c"realtime", c"send", &arguments)
+    trust::function_exists(c"realtime", c"send", &arguments)
 }

@@ -3,6 +3,7 @@
 
 use crate::db::{self, param, Rows, Statement};
 use crate::error::Error;
+use crate::trust;
 
 /// One POST to a worker function.
 pub struct Post {
@@ -11,7 +12,7 @@ pub struct Post {
 }
 
 fn pg_net_required() -> Result<(), Error> {
-    match db::function_named("net", "http_post")? {
+    match trust::schema(c"net")?.is_some() && db::function_named("net", "http_post")? {
         true => Ok(()),
         false => Err(Error::ExtensionMissing {
             extension: "pg_net",
@@ -74,7 +75,7 @@ fn credentials() -> Result<Option<(String, String)>, Error> {
          where s.decrypted_secret <> ''
            and s.name in ('supabase_project_id', 'pgflow_auth_secret', 'supabase_service_role_key')",
     );
-    if !db::relation_exists(c"vault", c"decrypted_secrets") {
+    if !trust::relation_exists(c"vault", c"decrypted_secrets")? {
         return Err(Error::ExtensionMissing {
             extension: "supabase_vault",
             needed: "view vault.decrypted_secrets",

@@ -5,7 +5,7 @@
 //! claims them for a worker, `api::complete_task` or `api::fail_task` takes the report, and `engine::advance`
 //! again lets the next steps go on. `store` has the statements, `rules` what can be decided without a database.
 //!
-//! Imports go api -> engine -> {rules, store, queue, events, cron, http} -> {db, error, model, datum}, never upward.
+//! Imports go api -> engine -> {rules, store, queue, events, cron, http} -> {db, trust, error, model, datum}, never upward.
 
 mod api;
 mod cron;
@@ -19,6 +19,7 @@ mod model;
 mod queue;
 mod rules;
 mod store;
+mod trust;
 
 ::pgrx::pg_module_magic!(name, version);
 

@@ -6,6 +6,8 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
+use std::mem::ManuallyDrop;
+use std::rc::Rc;
 
 use crate::db::{self, param, Rows, Statement};
 use crate::error::Error;
@@ -170,6 +172,9 @@ pub fn show(messages: Vec<MessageRef>) -> Result<(), Error> {
     Ok(())
 }
 
+/// Statements are kept for as many queues, a few kB each.
+const MOST_QUEUES: usize = 100;
+
 /// Makes each message visible after its own number of seconds; rows of the messages that are in the queue:
 /// msg_id, read_ct, enqueued_at, vt, message, headers.
 pub fn set_vt_batch(
@@ -178,23 +183,26 @@ pub fn set_vt_batch(
     seconds: Vec<Option<i32>>,
 ) -> Result<Rows, Error> {
     thread_local! {
-        /// One statement for each queue that this backend has claimed from; kept like every other plan.
-        static UPDATES: RefCell<HashMap<String, &'static Statement>> = RefCell::new(HashMap::new());
+        /// The latest queues that this backend has claimed from. Never dropped: plans are not freed while it exits.
+        static UPDATES: ManuallyDrop<RefCell<HashMap<String, Rc<Statement>>>> = ManuallyDrop::default();
     }
-    let kept = UPDATES.with_borrow(|updates| updates.get(queue).copied());
-    let update = match kept {
-        Some(update) => update,
-        None => {
-            let update: &'static Statement =
-                Box::leak(Box::new(Statement::new(set_vt_batch_sql(queue)?)));
-            UPDATES.with_borrow_mut(|updates| updates.insert(queue.to_string(), update));
-            update
+    let params = [param(ids), param(seconds)];
+    if let Some(update) = UPDATES.with(|updates| updates.borrow().get(queue).cloned()) {
+        return update.rows(&params);
+    }
+    let update = Rc::new(Statement::of_text(set_vt_batch_sql(queue)?));
+    let rows = update.rows(&params)?; // no such queue: an error, and nothing is kept of it
+    UPDATES.with(|updates| {
+        let mut updates = updates.borrow_mut();
+        if updates.len() >= MOST_QUEUES {
+            updates.clear();
         }
-    };
-    update.rows(&[param(ids), param(seconds)])
+        updates.insert(queue.to_string(), update);
+    });
+    Ok(rows)
 }
 
-fn set_vt_batch_sql(queue: &str) -> Result<&'static str, Error> {
+fn set_vt_batch_sql(queue: &str) -> Result<String, Error> {
     static FORMAT: Statement = Statement::new(
         "select format(
            'update pgmq.%I q set vt = clock_timestamp() + make_interval(secs => k.seconds)
@@ -206,5 +214,5 @@ fn set_vt_batch_sql(queue: &str) -> Result<&'static str, Error> {
     let record = FORMAT.row(&[param(queue)])?.ok_or(Error::Internal {
         what: "format gave no row",
     })?;
-    Ok(Box::leak(record.get::<String>(1)?.into_boxed_str()))
+    record.get(1)
 }

@@ -4,10 +4,9 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use pgrx::Uuid;
 
-use crate::db;
 use crate::model::TaskKey;
 use crate::queue;
-use crate::store::step_tasks;
+use crate::store::{self, step_tasks};
 
 /// Archives the task's message through its stored queue. Nothing for a task that is unknown or has no message, or a
 /// message that is not in the queue. Locks the queue row.
@@ -20,7 +19,7 @@ fn _archive_task_message(
     let Some(key) = TaskKey::new(p_run_id, p_step_slug, p_task_index) else {
         return Ok(());
     };
-    Ok(db::connect(|| {
+    Ok(store::connect(|| {
         queue::archive(step_tasks::message_of(key)?.into_iter().collect())
     })?)
 }

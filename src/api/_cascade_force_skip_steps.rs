@@ -4,11 +4,10 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use pgrx::Uuid;
 
-use crate::db;
 use crate::engine::{skip, RunUpdate};
 use crate::error::Error;
 use crate::model::RunStatus;
-use crate::store::runs;
+use crate::store::{self, runs};
 
 /// Skips the step for `skip_reason`, and its transitive dependents for `dependency_skipped`, as far as they are
 /// created or started, with their unfinished tasks; returns how many steps that were. Repeating it gives 0, and so
@@ -23,7 +22,7 @@ fn _cascade_force_skip_steps(
     let (Some(run_id), Some(step_slug)) = (run_id, step_slug) else {
         return Ok(None);
     };
-    Ok(Some(db::connect(|| {
+    Ok(Some(store::connect(|| {
         let run = runs::lock(run_id)?.ok_or(Error::UnknownRun { run: run_id })?;
         if run.status != RunStatus::Started {
             return Ok(0);

@@ -4,10 +4,10 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
 use crate::datum::Jsonb;
-use crate::db;
 use crate::engine::compile;
 use crate::error::Error;
 use crate::rules::shape;
+use crate::store;
 
 /// Creates the flow and its steps in order, as create_flow and add_step do, with their errors and locks. What a
 /// step leaves out is: type single, no dependencies, when_unmet skip, when_exhausted fail. Error 22023 for what is
@@ -23,7 +23,7 @@ fn _create_flow_from_shape(
         }
         .into());
     };
-    Ok(db::connect(|| {
+    Ok(store::connect(|| {
         compile::create_flow(flow_slug, &shape::parse(&shape.to_text())?)
     })?)
 }

@@ -4,8 +4,8 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
 use crate::datum::{Jsonb, Row};
-use crate::db;
 use crate::engine::definition;
+use crate::store;
 use crate::store::steps::NewStep;
 
 /// Adds a step after the flow's last one; returns its row.
@@ -46,7 +46,7 @@ fn add_step(
         when_unmet,
         when_exhausted,
     };
-    Ok(db::connect(|| definition::add_step(&step, deps))?)
+    Ok(store::connect(|| definition::add_step(&step, deps))?)
 }
 
 /// The array's elements, each once; a NULL stays in and is refused by the table.

@@ -4,10 +4,9 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use pgrx::Uuid;
 
-use crate::db;
 use crate::engine::{advance, RunUpdate};
 use crate::model::RunStatus;
-use crate::store::runs;
+use crate::store::{self, runs};
 
 /// Completes the ready steps of a started run that have no task, and those that become so; returns how many. Steps
 /// whose condition is not met, or comes up on the way, are left. Every verb of the engine does this by itself;
@@ -15,7 +14,7 @@ use crate::store::runs;
 #[pg_extern(sql = false)]
 fn cascade_complete_taskless_steps(run_id: Option<Uuid>) -> Result<i32, ErrorReport> {
     let Some(run_id) = run_id else { return Ok(0) };
-    Ok(db::connect(|| {
+    Ok(store::connect(|| {
         let Some(run) = runs::lock(run_id)?.filter(|run| run.status == RunStatus::Started) else {
             return Ok(0);
         };

@@ -4,11 +4,10 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use pgrx::Uuid;
 
-use crate::db;
 use crate::engine::{advance, RunUpdate};
 use crate::error::Error;
 use crate::model::RunStatus;
-use crate::store::{runs, step_states};
+use crate::store::{self, runs, step_states};
 
 /// Judges the conditions of ready steps: an unmet one fails the run or skips the step, as its `when_unmet` says,
 /// and so on for steps that become ready by it. False when the run failed by this or before; true otherwise. Error
@@ -18,7 +17,7 @@ fn cascade_resolve_conditions(run_id: Option<Uuid>) -> Result<Option<bool>, Erro
     let Some(run_id) = run_id else {
         return Ok(None);
     };
-    Ok(Some(db::connect(|| {
+    Ok(Some(store::connect(|| {
         let run = runs::lock(run_id)?.ok_or(Error::UnknownRun { run: run_id })?;
         if run.status != RunStatus::Started {
             return Ok(run.status != RunStatus::Failed);

@@ -5,10 +5,10 @@ use pgrx::prelude::*;
 use pgrx::Uuid;
 
 use crate::datum::{AtMostOneRow, Jsonb, Row};
-use crate::db;
 use crate::engine::{report, RunUpdate};
 use crate::error::Error;
 use crate::model::TaskKey;
+use crate::store;
 use crate::store::step_states;
 use crate::store::step_tasks::{self, ReportedTask};
 
@@ -37,7 +37,7 @@ fn complete_task(
         Some(map_step) => violate_type(key, task, output, &map_step),
         None => complete(key, task, output),
     };
-    Ok(AtMostOneRow(db::connect(|| report::take(key, accept))?))
+    Ok(AtMostOneRow(store::connect(|| report::take(key, accept))?))
 }
 
 fn complete(key: TaskKey, task: ReportedTask, output: Option<Jsonb>) -> Result<Option<Row>, Error> {

@@ -5,10 +5,10 @@ use pgrx::prelude::*;
 use pgrx::Uuid;
 
 use crate::datum::{Jsonb, Row};
-use crate::db;
 use crate::engine::batch::{self, Report};
 use crate::error::Error;
 use crate::model::TaskKey;
+use crate::store;
 
 /// Completes the tasks (`run_ids[n]`, `step_slugs[n]`, `task_indexes[n]`) with `outputs[n]`, with the same effect as
 /// `complete_task` on each in this order, but with the work shared: each step and run is written once, each queue
@@ -52,6 +52,6 @@ fn complete_tasks(
     if reports.is_empty() {
         return Ok(SetOfIterator::empty());
     }
-    let rows = db::connect(|| batch::complete(&reports))?;
+    let rows = store::connect(|| batch::complete(&reports))?;
     Ok(SetOfIterator::new(rows))
 }

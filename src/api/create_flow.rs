@@ -4,8 +4,8 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
 use crate::datum::Row;
-use crate::db;
 use crate::engine::definition;
+use crate::store;
 use crate::store::flows::FlowOptions;
 
 /// Creates the flow and its queue `lower(flow_slug)`; returns the flow's row.
@@ -26,5 +26,7 @@ fn create_flow(
         base_delay,
         timeout,
     };
-    Ok(db::connect(|| definition::create_flow(flow_slug, options))?)
+    Ok(store::connect(|| {
+        definition::create_flow(flow_slug, options)
+    })?)
 }

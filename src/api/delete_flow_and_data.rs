@@ -3,8 +3,8 @@
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
-use crate::db;
 use crate::engine::definition;
+use crate::store;
 
 /// Drops the queues of the flow's steps (its default queue when it has none) with their archives, then deletes its
 /// rows; all in this transaction. Nothing for a slug that is not exactly a flow's. A queue that PGMQ lists no more
@@ -15,5 +15,5 @@ fn delete_flow_and_data(p_flow_slug: Option<&str>) -> Result<(), ErrorReport> {
     let Some(flow_slug) = p_flow_slug else {
         return Ok(());
     };
-    Ok(db::connect(|| definition::delete_flow(flow_slug))?)
+    Ok(store::connect(|| definition::delete_flow(flow_slug))?)
 }

@@ -5,9 +5,9 @@ use pgrx::prelude::*;
 
 use crate::api::is_local::supabase_is_local;
 use crate::datum::Jsonb;
-use crate::db;
 use crate::engine::compile;
 use crate::error::Error;
+use crate::store;
 
 /// Returns `{"status", "differences"}`: `compiled` (the flow was absent and is created), `verified` (it is equal),
 /// `recompiled` (it differed, is_local() holds: deleted with all its runs and created anew), or `mismatch` (it
@@ -24,7 +24,7 @@ fn ensure_flow_compiled(
         }
         .into());
     };
-    Ok(db::connect(|| {
+    Ok(store::connect(|| {
         compile::ensure(flow_slug, shape, supabase_is_local())
     })?)
 }

@@ -4,8 +4,8 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
 use crate::api::is_local::supabase_is_local;
-use crate::db;
 use crate::http;
+use crate::store;
 
 /// POSTs through pg_net to enabled worker functions of start_mode `http`: locally to all; else to those past their
 /// debounce without a live worker, with the project and key that Vault holds (nothing is sent without them).
@@ -23,7 +23,7 @@ fn ensure_workers() -> Result<
     >,
     ErrorReport,
 > {
-    let posts = db::connect(|| {
+    let posts = store::connect(|| {
         if supabase_is_local() {
             http::post_to_local()
         } else {

@@ -5,12 +5,12 @@ use pgrx::prelude::*;
 use pgrx::Uuid;
 
 use crate::datum::{AtMostOneRow, Row};
-use crate::db;
 use crate::engine::{advance, failure, report, skip, RunUpdate};
 use crate::error::Error;
 use crate::model::{Mode, TaskKey};
 use crate::queue;
 use crate::rules::retry;
+use crate::store;
 use crate::store::step_states;
 use crate::store::step_tasks::{self, ReportedTask};
 
@@ -37,7 +37,7 @@ fn fail_task(
             give_up(key, task, error_message)
         }
     };
-    Ok(AtMostOneRow(db::connect(|| report::take(key, accept))?))
+    Ok(AtMostOneRow(store::connect(|| report::take(key, accept))?))
 }
 
 fn try_again(

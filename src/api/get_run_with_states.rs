@@ -5,8 +5,7 @@ use pgrx::prelude::*;
 use pgrx::Uuid;
 
 use crate::datum::Jsonb;
-use crate::db;
-use crate::store::runs;
+use crate::store::{self, runs};
 
 /// `{"run": row, "steps": [rows]}`, steps in the order of the definition; NULL for an unknown run. Security
 /// definer: a role needs only USAGE on the schema. Locks nothing.
@@ -15,5 +14,5 @@ fn get_run_with_states(run_id: Option<Uuid>) -> Result<Option<Jsonb>, ErrorRepor
     let Some(run_id) = run_id else {
         return Ok(None);
     };
-    Ok(db::connect(|| runs::with_states(run_id))?)
+    Ok(store::connect(|| runs::with_states(run_id))?)
 }

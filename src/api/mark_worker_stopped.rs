@@ -4,11 +4,10 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use pgrx::Uuid;
 
-use crate::db;
-use crate::store::workers;
+use crate::store::{self, workers};
 
 /// Sets the worker's `stopped_at` to now. Nothing for an unknown worker.
 #[pg_extern(sql = false)]
 fn mark_worker_stopped(worker_id: Option<Uuid>) -> Result<(), ErrorReport> {
-    Ok(db::connect(|| workers::mark_stopped(worker_id))?)
+    Ok(store::connect(|| workers::mark_stopped(worker_id))?)
 }

@@ -3,9 +3,8 @@
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
-use crate::db;
 use crate::queue;
-use crate::store::step_tasks;
+use crate::store::{self, step_tasks};
 
 /// A task is stalled this many seconds after its timeout.
 const GRACE_SECONDS: i32 = 30;
@@ -17,7 +16,7 @@ const MOST_REQUEUES: i32 = 3;
 /// passed over until the next call. Security definer. Locks tasks in key order, then queue rows.
 #[pg_extern(sql = false)]
 fn requeue_stalled_tasks() -> Result<i32, ErrorReport> {
-    Ok(db::connect(|| {
+    Ok(store::connect(|| {
         let recovered = step_tasks::recover_stalled(GRACE_SECONDS, MOST_REQUEUES)?;
         queue::show(recovered.requeued)?;
         queue::archive(recovered.given_up)?;

@@ -5,9 +5,8 @@ use pgrx::prelude::*;
 use pgrx::Uuid;
 
 use crate::datum::{AtMostOneRow, Jsonb};
-use crate::db;
 use crate::engine::start;
-use crate::store::runs;
+use crate::store::{self, runs};
 
 /// Creates a run with a state for each step, takes ready steps as far as they go, and returns the run's row.
 ///
@@ -20,7 +19,7 @@ fn start_flow(
     input: Option<Jsonb>,
     run_id: Option<Uuid>,
 ) -> Result<AtMostOneRow, ErrorReport> {
-    Ok(AtMostOneRow(db::connect(|| {
+    Ok(AtMostOneRow(store::connect(|| {
         runs::row(start::start_run(flow_slug, input, run_id)?)
     })?))
 }

@@ -5,9 +5,8 @@ use pgrx::prelude::*;
 use pgrx::Uuid;
 
 use crate::datum::Jsonb;
-use crate::db;
 use crate::engine::start;
-use crate::store::runs;
+use crate::store::{self, runs};
 
 /// As start_flow, and returns `{"run": row, "steps": [rows]}`. Same errors. Security definer: a role needs only
 /// USAGE on the schema.
@@ -17,7 +16,7 @@ fn start_flow_with_states(
     input: Option<Jsonb>,
     run_id: Option<Uuid>,
 ) -> Result<Option<Jsonb>, ErrorReport> {
-    Ok(db::connect(|| {
+    Ok(store::connect(|| {
         runs::with_states(start::start_run(flow_slug, input, run_id)?)
     })?)
 }

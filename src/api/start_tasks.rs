@@ -7,10 +7,10 @@ use pgrx::prelude::*;
 use pgrx::{PgLogLevel, Uuid};
 
 use crate::datum::Jsonb;
-use crate::db;
 use crate::error::Error;
 use crate::model::{MessageRef, QueueName, StepType};
 use crate::queue;
+use crate::store;
 use crate::store::step_tasks::{self, ClaimedTask, StepInput};
 
 /// A message stays invisible for its step's timeout and this many seconds more.
@@ -61,7 +61,7 @@ fn start_tasks(
         return Ok(TableIterator::empty());
     };
     let queue = QueueName::normalized(queue_name.unwrap_or(flow_slug));
-    let rows = db::connect(|| {
+    let rows = store::connect(|| {
         let claimed = step_tasks::claim(&queue, flow_slug, &ids, worker_id)?;
         if claimed.len() < ids.len() {
             warn_unclaimable(&queue, flow_slug, &ids)?;

@@ -3,8 +3,7 @@
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
-use crate::db;
-use crate::store::workers;
+use crate::store::{self, workers};
 
 /// Adds the function, or sets the start_mode of a known one; whether it is enabled and when it was last called stay.
 /// `start_mode` is `http` (ensure_workers calls it) or `process` (it runs by itself). Errors: 23514 another
@@ -14,7 +13,7 @@ fn track_worker_function(
     function_name: Option<&str>,
     start_mode: Option<&str>,
 ) -> Result<(), ErrorReport> {
-    Ok(db::connect(|| {
+    Ok(store::connect(|| {
         workers::track_function(function_name, start_mode)
     })?)
 }
