@@ -9,6 +9,7 @@ create or replace function pgflow.prune_data_older_than(retention_interval inter
 returns void
 language plpgsql
 set search_path to pg_catalog, pg_temp
+set row_security to off -- rather an error than nothing to prune
 as $$
 declare
   cutoff       constant timestamptz := now() - retention_interval;
