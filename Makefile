@@ -4,8 +4,8 @@ SHELL := /bin/bash
 harness := tests/harness
 .DEFAULT_GOAL := help
 .PHONY: help setup build install-dev install demo demo-stop lint clean
-.PHONY: test test-architecture test-unit test-isolation test-clients test-dump test-upgrade test-prune test-cron test-docs test-model test-reliability test-demo
-.PHONY: test-assertions
+.PHONY: test test-architecture test-licenses test-unit test-isolation test-clients test-docs test-security test-fuzz test-dump
+.PHONY: test-upgrade test-prune test-cron test-demo test-model test-reliability test-assertions
 .PHONY: upgrade-script mutants bench
 .NOTPARALLEL:
 
@@ -48,11 +48,20 @@ test-model: setup ## ten thousand random cases against the model, half an hour; 
 test-architecture: ## rules of the source tree
 	@tests/architecture/run.sh
 
+test-licenses: ## licences and sources of all crates, by cargo-deny, which may have to be compiled
+	@tests/architecture/licenses.sh
+
 test-isolation: install-dev ## interleavings of concurrent sessions
 	@tests/isolation/run.sh
 
 test-clients: install-dev ## the JavaScript client
 	@tests/clients/run.sh
+
+test-security: install-dev ## roles, hijacks, row security and memory
+	@tests/security/run.sh
+
+test-fuzz: install-dev ## 20,000 hostile calls, two minutes; or those of SEED, CALLS of them
+	@PGFLOW_FUZZ_CALLS=$(or $(CALLS),20000) PGFLOW_FUZZ_SEED=$(or $(SEED),1) tests/fuzz/run.sh
 
 test-dump: install-dev ## pg_dump and restore
 	@tests/dump/run.sh

@@ -3,8 +3,9 @@
 //! Statements do sets; which one runs next is decided in `engine`. Names are qualified, and every function that
 //! gets here runs with the same pinned search_path, so no other schema's object is ever used.
 
+use crate::db;
 use crate::error::Error;
-use crate::{db, trust};
+use crate::trust;
 
 pub mod flows;
 pub mod runs;

@@ -75,6 +75,19 @@ unknown_tests() {
   done
 }
 
+# Statements of docs/security.md without a test, and tests named there that are not in the file named.
+unproved() {
+  local file name
+  awk '/^- /{ if (entry != "") print entry; entry = "" } /^- / || (entry != "" && /^  /) { entry = entry $0; next }
+       entry != "" { print entry; entry = "" }' <(sed -n '/^## Roles/,$p' docs/security.md) | grep -vE '`[a-z_]+: [^`]+`' || true
+  grep -oE '`[a-z_]+: [^`]+`' docs/security.md | tr -d '`' | while IFS= read -r name; do
+    file=${name%%: *} name=${name#*: }
+    grep -qsE "fn $name\b" "tests/behaviour/$file.rs" ||
+      grep -qsF -e "test('$name'" -e "test(\"$name\"" "tests/security/$file.test.mjs" "tests/fuzz/$file.test.mjs" ||
+      echo "$file: $name"
+  done
+}
+
 code=$(code)
 named=$(grep -cE '^create( or replace)? function' <(cat sql/functions_*.sql) || true)
 
@@ -98,6 +111,9 @@ check 'update scripts are what their sources make' "$(stale)"
 check 'released scripts stay as they were released' \
   "$(cd sql && sha256sum --check --quiet --strict released.sha256 2>&1 || true)"
 check 'every test that tests/README.md names exists' "$(unknown_tests)"
+check 'every statement of docs/security.md names a test, and each test that it names exists' "$(unproved)"
+check 'every crate comes from crates.io, pinned, under a licence that deny.toml allows' \
+  "$(node tests/architecture/dependencies.mjs 2>&1 || true)"
 check 'every source file starts with a //! comment' \
   "$(find src -name '*.rs' | sort | while read -r file; do head -1 "$file" | grep -q '^//! ' || echo "$file"; done)"
 

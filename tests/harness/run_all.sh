@@ -32,6 +32,8 @@ if tests/harness/install.sh; then
   layer isolation tests/isolation/run.sh "interleavings of concurrent sessions"
   layer clients tests/clients/run.sh "the JavaScript client"
   layer docs tests/docs/run.sh "the documentation: SQL and its output, links, names, workers"
+  layer security tests/security/run.sh "roles, hijacks, row security and memory"
+  layer fuzz tests/fuzz/run.sh "every function with hostile arguments"
   layer dump tests/dump/run.sh "pg_dump and restore"
   layer upgrade tests/upgrade/run.sh "adoption of 0.16.0, the upgrade from it, and upgrades that must fail"
   layer prune tests/prune/run.sh "the optional pruning function"
