@@ -12,10 +12,15 @@ import { POOLS, Values } from './values.mjs'
 
 const seed = Number(process.env.PGFLOW_FUZZ_SEED ?? 1)
 const calls = Number(process.env.PGFLOW_FUZZ_CALLS ?? 500)
-const { sql } = await freshDatabase(import.meta.url)
+const { sql, connect } = await freshDatabase(import.meta.url)
 const fixture = (name) => readFile(new URL(`../fixtures/${name}`, import.meta.url), 'utf8')
 for (const name of ['realtime.sql', 'cron.sql', 'net.sql', 'vault.sql']) await sql.unsafe(await fixture(name))
-await sql`set statement_timeout = '30s'`
+await sql.unsafe(`
+  alter database ${(await sql`select current_database() as name`)[0].name} set statement_timeout = '30s';
+  create role fuzz_worker login; grant usage on schema pgflow, pgmq to fuzz_worker;
+  grant select, insert, update on all tables in schema pgflow to fuzz_worker`)
+/** One call in five is made by a role that may do a part of it. */
+const [owner, worker] = [connect(), connect({ username: 'fuzz_worker' })]
 const [{ started_at: serverStart }] = await sql`select pg_postmaster_start_time()::text as started_at`
 
 const functions = await sql`
@@ -50,9 +55,9 @@ const REFUSALS = /^(0A|22|23|25|42|54|55)/
 const PGMQ_REFUSALS = /^queue name (contains invalid characters|is too long)/
 const isRefusal = ({ code, message }) => REFUSALS.test(code) || (code === 'P0001' && PGMQ_REFUSALS.test(message))
 
-async function outcome(statement) {
+async function outcome(statement, caller = owner) {
   try {
-    await sql.unsafe(statement)
+    await caller.unsafe(statement)
     return 'answered'
   } catch (error) {
     if (isRefusal(error)) return error.code
@@ -74,11 +79,11 @@ test('every call is answered or refused with an error of its own', async () => {
     if (n % 50 === 0) {
       await prepare((values.oldest += 4))
       const secret = values.one(['super-secret-jwt-token-with-at-least-32-characters-long', 'another'])
-      await sql`select set_config('app.settings.jwt_secret', ${secret}, false)`
+      await owner`select set_config('app.settings.jwt_secret', ${secret}, false)`
     }
     for (let m = 0; m < 2; m += 1) await outcome(move(values))
     const { name, statement } = drawCall(values)
-    const seen = await outcome(statement)
+    const seen = await outcome(statement, values.chance(0.2) ? worker : owner)
     counts.get(name).set(seen, (counts.get(name).get(seen) ?? 0) + 1)
   }
   console.log(`seed ${seed}: ${calls} calls of ${functions.length} functions`)

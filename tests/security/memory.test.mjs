@@ -77,7 +77,7 @@ test('arrays of 100,000 elements leave nothing in the backend', { timeout: 30000
        (select jsonb_build_object('steps', jsonb_agg(jsonb_build_object('slug', '-'))) from generate_series(1, 100000)));
        exception when invalid_parameter_value then null; end $$`,
   ]
-  for (const statement of calls) await call(statement)
+  for (let n = 0; n < 2; n += 1) for (const statement of calls) await call(statement)
   await settle()
   for (let n = 0; n < 2; n += 1) for (const statement of calls) await call(statement)
   await growsLessThan({ private: 5 * MB, contexts: MB })
@@ -106,8 +106,8 @@ const FAILING = [
 test('a backend that fails 10,000 calls does not grow', { timeout: 300000 }, async () => {
   const { run: call, settle, growsLessThan } = await backend()
   await call(`set client_min_messages = error`)
-  const fail = async (from, count) => {
-    for (const failing of FAILING) {
+  const fail = async (from, count, calls = FAILING) => {
+    for (const failing of calls) {
       await call(`do $$
         declare failures int := 0;
         begin
@@ -126,6 +126,11 @@ test('a backend that fails 10,000 calls does not grow', { timeout: 300000 }, asy
   const each = Math.ceil(10000 / FAILING.length)
   await fail(1000, each)
   await growsLessThan({ private: 2 * MB, contexts: 0.5 * MB })
+  // A statement that is prepared and then refused.
+  await sql.unsafe('create role memory_worker; grant usage on schema pgflow, pgmq to memory_worker')
+  await call('set role memory_worker')
+  await fail(1, 1000, [`pgflow.set_vt_batch('big', '{1}', '{1}')`])
+  await call('reset role')
   // Once more without a subtransaction around each: the whole transaction ends.
   for (let n = 0; n < 1000; n += 1) {
     await assert.rejects(call(`select ${FAILING[5].replace('|| n', `|| ${50000 + n}`)}`))

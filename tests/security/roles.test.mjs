@@ -69,6 +69,26 @@ test('a worker registers, beats, claims, completes, fails and stops', async () =
   assert.deepEqual(await brokenInvariants(sql), [])
 })
 
+test('a worker can read and complete what another works on', async () => {
+  const [first, second] = ['00000000-0000-0000-0000-00000000000b', '00000000-0000-0000-0000-00000000000c']
+  const run = '00000000-0000-0000-0000-000000000005'
+  await sql`insert into pgflow.workers (worker_id, queue_name, function_name) select id, 'orders', 'w' from unnest(${[first, second]}::uuid[]) id`
+  await producer`select pgflow.start_flow_with_states('orders', '{"secret": 1}', ${run})`
+  await worker`select from pgflow.start_tasks('orders', array(select msg_id from pgmq.read('orders', 30, 10)), ${first})`
+  const other = connect({ username: 'flow_worker' })
+  assert.deepEqual((await other`select input from pgflow.runs where run_id = ${run}`)[0].input, { secret: 1 })
+  const [{ status }] = await other`select status from pgflow.complete_task(${run}, 'list', 0, '[]')`
+  assert.equal(status, 'completed')
+})
+
+test('a producer can read any run whose id it knows', async () => {
+  const [{ run_id: run }] = await sql`select run_id from pgflow.start_flow('orders', '{"of": "someone else"}')`
+  const [{ input }] = await producer`select pgflow.get_run_with_states(${run}) #> '{run,input}' as input`
+  assert.deepEqual(input, { of: 'someone else' })
+  await sql`select from pgflow.start_tasks('orders', array(select msg_id from pgmq.q_orders), null)`
+  await sql`select from pgflow.complete_task(${run}, 'list', 0, '[]')`
+})
+
 test('a worker cannot define, start, delete or recover anything', async () => {
   await sql`select from pgflow.start_flow('orders', '{}', '00000000-0000-0000-0000-000000000002')`
   const refused = {}
@@ -116,8 +136,10 @@ test('a keeper recovers stalled tasks and can do nothing else', async () => {
   await sql`select from pgflow.start_tasks('orders', array(select msg_id from pgmq.q_orders), null)`
   await sql`update pgflow.step_tasks set queued_at = queued_at - interval '1 day', started_at = started_at - interval '1 day'
             where status = 'started'`
-  const [{ n }] = await keeper`select pgflow.requeue_stalled_tasks() as n`
-  assert.equal(n, 1)
+  const [{ stalled }] = await sql`select count(*)::int as stalled from pgflow.step_tasks where status = 'started'`
+  const [{ requeued }] = await keeper`select pgflow.requeue_stalled_tasks() as requeued`
+  assert.ok(stalled > 0)
+  assert.equal(requeued, stalled)
   await refusedBut(keeper, [...TABLELESS, 'requeue_stalled_tasks', 'get_run_with_states'])
 })
 
@@ -168,4 +190,16 @@ test("a definer function can have an owner without a superuser's rights", async 
   const [{ status }] = await producer`select pgflow.get_run_with_states(${run}) #>> '{run,status}' as status`
   assert.equal(status, 'started')
   await sql`alter function pgflow.start_flow_with_states owner to postgres`
+})
+
+test('a trigger runs with the rights of whoever calls', async () => {
+  await sql.unsafe(`create role roles_trigger login; grant usage on schema pgflow to roles_trigger;
+    grant trigger on pgflow.runs to roles_trigger; grant create on schema public to roles_trigger`)
+  await connect({ username: 'roles_trigger' }).unsafe(`
+    create table seen (role name); grant insert on seen to public;
+    create function trap() returns trigger language plpgsql as
+      $$ begin insert into public.seen values (current_user); return new; end $$;
+    create trigger trap before insert on pgflow.runs for each row execute function trap()`)
+  await producer`select pgflow.start_flow_with_states('orders', '{}')`
+  assert.deepEqual((await sql`select role from public.seen`).map((row) => row.role), ['postgres'])
 })
