@@ -156,11 +156,11 @@ impl Error {
             }
             Error::InputNotArray { .. } => "Pass a JSON array, one element for each task.".into(),
             Error::SchemaNotTrusted { schema, role, .. } => format!(
-                "If you trust what is in it, run as a superuser: alter schema {schema} owner to {role}; \
+                "If you trust what is in it, run as a superuser: alter schema \"{schema}\" owner to \"{role}\"; \
                  otherwise drop it."
             ),
             Error::RowsHidden { role, .. } => format!(
-                "Run as a superuser: alter role {role} bypassrls; or use a role that owns the table."
+                "Run as a superuser: alter role \"{role}\" bypassrls; or use a role that owns the table."
             ),
             Error::MessagesVanished { .. } => {
                 "Only pgflow may delete or archive messages of this queue. Nothing was changed."

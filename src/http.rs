@@ -12,8 +12,8 @@ pub struct Post {
 }
 
 fn pg_net_required() -> Result<(), Error> {
-    match trust::schema(c"net")?.is_some() && db::function_named("net", "http_post")? {
-        true => Ok(()),
+    match db::function_named("net", "http_post")? {
+        true => trust::owner_of(c"net"),
         false => Err(Error::ExtensionMissing {
             extension: "pg_net",
             needed: "function net.http_post",

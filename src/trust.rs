@@ -9,17 +9,15 @@ use pgrx::pg_sys;
 
 use crate::error::Error;
 
-/// Whether a function exists under exactly this schema, name and argument types. Error 42501 as [`schema`].
+/// Whether a function exists under exactly this schema, name and argument types. Error 42501 as [`owner_of`].
 pub fn function_exists(
-    schema_name: &CStr,
+    schema: &CStr,
     name: &CStr,
     arguments: &[pg_sys::Oid],
 ) -> Result<bool, Error> {
-    let Some(namespace) = schema(schema_name)? else {
-        return Ok(false);
-    };
-    // SAFETY: a system cache look-up on valid keys; a missing function is an ordinary answer.
-    Ok(unsafe {
+    // SAFETY: a system cache look-up on valid keys; a missing schema or function is an ordinary answer.
+    let exists = unsafe {
+        let namespace = pg_sys::get_namespace_oid(schema.as_ptr(), true);
         let types = pg_sys::buildoidvector(arguments.as_ptr(), arguments.len() as i32);
         pg_sys::SearchSysCacheExists(
             pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP as i32,
@@ -28,32 +26,38 @@ pub fn function_exists(
             namespace.into(),
             pg_sys::Datum::null(),
         )
-    })
+    };
+    if exists {
+        owner_of(schema)?;
+    }
+    Ok(exists)
 }
 
-/// Whether a table or view exists under exactly this schema and name. Error 42501 as [`schema`].
-pub fn relation_exists(schema_name: &CStr, name: &CStr) -> Result<bool, Error> {
-    Ok(schema(schema_name)?.is_some_and(|namespace| {
-        // SAFETY: a system cache look-up on valid keys.
-        unsafe { pg_sys::get_relname_relid(name.as_ptr(), namespace) != pg_sys::InvalidOid }
-    }))
+/// Whether a table or view exists under exactly this schema and name. Error 42501 as [`owner_of`].
+pub fn relation_exists(schema: &CStr, name: &CStr) -> Result<bool, Error> {
+    // SAFETY: system cache look-ups on valid keys; a missing schema or relation is an ordinary answer.
+    let exists = unsafe {
+        let namespace = pg_sys::get_namespace_oid(schema.as_ptr(), true);
+        pg_sys::get_relname_relid(name.as_ptr(), namespace) != pg_sys::InvalidOid
+    };
+    if exists {
+        owner_of(schema)?;
+    }
+    Ok(exists)
 }
 
-/// A schema that something is about to be called in, if it exists. Whoever owns it decides what that does, with the
-/// rights of the current role: error 42501 unless the owner has those rights anyway.
-pub fn schema(name: &CStr) -> Result<Option<pg_sys::Oid>, Error> {
-    // SAFETY: system cache look-ups on valid keys; a missing schema is an ordinary answer.
+/// Checks the owner of a schema that something is about to be called in: whoever that is decides what happens there with
+/// the rights of the current role. Error 42501 unless the owner has those rights anyway.
+pub fn owner_of(schema: &CStr) -> Result<(), Error> {
+    // SAFETY: system cache look-ups on valid keys; a missing schema has nothing to call.
     unsafe {
-        let namespace = pg_sys::get_namespace_oid(name.as_ptr(), true);
-        if namespace == pg_sys::InvalidOid {
-            return Ok(None);
-        }
+        let namespace = pg_sys::get_namespace_oid(schema.as_ptr(), true);
         let (owner, role) = (schema_owner(namespace), pg_sys::GetUserId());
         if pg_sys::has_privs_of_role(owner, role) {
-            return Ok(Some(namespace));
+            return Ok(());
         }
         Err(Error::SchemaNotTrusted {
-            schema: name.to_string_lossy().into_owned(),
+            schema: schema.to_string_lossy().into_owned(),
             owner: role_name(owner),
             role: role_name(role),
         })
@@ -61,10 +65,10 @@ pub fn schema(name: &CStr) -> Result<Option<pg_sys::Oid>, Error> {
 }
 
 /// Error 42501 when row security hides rows of one of these tables from the current role, or may do so.
-pub fn all_rows_are_visible(schema_name: &CStr, tables: &[&CStr]) -> Result<(), Error> {
+pub fn all_rows_are_visible(schema: &CStr, tables: &[&CStr]) -> Result<(), Error> {
     // SAFETY: system cache look-ups on valid keys; a missing table has no row security.
     unsafe {
-        let namespace = pg_sys::get_namespace_oid(schema_name.as_ptr(), true);
+        let namespace = pg_sys::get_namespace_oid(schema.as_ptr(), true);
         for table in tables {
             let oid = pg_sys::get_relname_relid(table.as_ptr(), namespace);
             let verdict = pg_sys::check_enable_rls(oid, pg_sys::InvalidOid, true);
@@ -79,14 +83,13 @@ pub fn all_rows_are_visible(schema_name: &CStr, tables: &[&CStr]) -> Result<(), 
     Ok(())
 }
 
-/// # Safety
-/// The schema exists.
-unsafe fn schema_owner(namespace: pg_sys::Oid) -> pg_sys::Oid {
+fn schema_owner(namespace: pg_sys::Oid) -> pg_sys::Oid {
     const CACHE: i32 = pg_sys::SysCacheIdentifier::NAMESPACEOID as i32;
+    // SAFETY: a cached row is read before it is released; nspowner is an oid and never NULL.
     unsafe {
         let tuple = pg_sys::SearchSysCache1(CACHE, namespace.into());
         if tuple.is_null() {
-            return pg_sys::InvalidOid; // dropped this moment: nobody's
+            return pg_sys::InvalidOid;
         }
         let mut is_null = false;
         let column = pg_sys::Anum_pg_namespace_nspowner as pg_sys::AttrNumber;

@@ -46,6 +46,10 @@ test('a schema realtime, cron, net or vault of another role is refused', async (
     await sql.unsafe(`drop schema ${schema} cascade`)
   }
   assert.equal(await isSuperuser('hijacks_mallory'), false)
+  // A schema of that name without what pgflow looks for is nobody's business.
+  await mallory.unsafe('create schema realtime; create table realtime.send ()')
+  assert.equal(await code(sql, `select pgflow.start_flow_with_states('trapped', '{}')`), 'answered')
+  await sql`drop schema realtime cascade`
   await sql`drop schema if exists net cascade`
 })
 

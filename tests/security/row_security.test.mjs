@@ -50,7 +50,7 @@ test('row security on any table is an error for a worker that it applies to', as
     const error = await failure(worker, CLAIM)
     assert.equal(error?.code, '42501', table)
     assert.equal(error.message, `row security of table "${table}" applies to role "rls_worker"`)
-    assert.match(error.hint, /alter role rls_worker bypassrls/)
+    assert.match(error.hint, /alter role "rls_worker" bypassrls;/)
     await sql.unsafe(`alter table pgflow.${table} disable row level security`)
   }
   assert.equal(await code(worker, CLAIM), 'answered')
