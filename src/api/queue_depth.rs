@@ -3,9 +3,8 @@
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
-use crate::db;
 use crate::queue;
-use crate::store::step_tasks;
+use crate::store::{self, step_tasks};
 
 type DepthRow = (
     String,
@@ -46,7 +45,7 @@ fn queue_depth(
     >,
     ErrorReport,
 > {
-    let rows = db::connect(|| {
+    let rows = store::connect(|| {
         let work = step_tasks::by_queue(flow_slug)?;
         let measures = queue::measures(work.iter().map(|work| &work.queue))?;
         Ok(work

@@ -7,7 +7,7 @@ import { query, withDatabase } from './psql.mjs'
 const pages = pagesBelow('docs/reference')
 
 // One spelling for both sides: lower case, single spaces, defaults without their types.
-const plain = (signature) => signature.toLowerCase().replace(/::[a-z]+(\[\])?/g, '').replace(/\s+/g, ' ').trim()
+const plain = (signature) => signature.toLowerCase().replace(/::[a-z]+(\[\])?/g, '').replace(/\s+/g, ' ').replace('( ', '(').trim()
 
 const functions = await withDatabase('docs_reference', () => query('docs_reference', `
   create extension pgflow cascade;

@@ -11,7 +11,7 @@ import { definitions, move, starts, workers } from './moves.mjs'
 import { POOLS, Values } from './values.mjs'
 
 const seed = Number(process.env.PGFLOW_FUZZ_SEED ?? 1)
-const calls = Number(process.env.PGFLOW_FUZZ_CALLS ?? 500)
+const calls = Number(process.env.PGFLOW_FUZZ_CALLS ?? 1000)
 const { sql, connect } = await freshDatabase(import.meta.url)
 const fixture = (name) => readFile(new URL(`../fixtures/${name}`, import.meta.url), 'utf8')
 for (const name of ['realtime.sql', 'cron.sql', 'net.sql', 'vault.sql']) await sql.unsafe(await fixture(name))

@@ -6,6 +6,9 @@ const TASK = `'${RUN}', 'a', 0`
 
 export const readingCalls = [
   `get_run_with_states('${RUN}')`,
+  `run_graph('${RUN}')`,
+  `flow_graph('load_chain')`,
+  `queue_depth()`,
   `_get_flow_shape('load_chain')`,
   `_compare_flow_shapes('{"steps": []}', '{"steps": []}')`,
   `is_valid_slug('a')`,

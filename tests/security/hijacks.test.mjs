@@ -145,6 +145,9 @@ async function walkThrough(path) {
   await call('setup_ensure_workers_cron')
   await call('setup_requeue_stalled_tasks_cron')
   await call('cleanup_ensure_workers_logs')
+  await call('queue_depth')
+  await call('flow_graph', `'path'`)
+  await call('run_graph', `'${r3}'`)
   await call('delete_flow_and_data', `'path'`)
   await call('delete_flow_and_data', `'shaped'`)
   return { victim, called: [...called].sort() }
