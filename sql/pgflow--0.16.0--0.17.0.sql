@@ -669,7 +669,7 @@ select
     when 'timed_out' then format('no report within the timeout of %s s; requeue_stalled_tasks takes the tasks back 30 s after it',
                                  max(q.timeout))
     when 'no_message' then 'queued without a message, so no worker can find the tasks'
-    when 'no_worker' then format('no live worker polls queue %s', string_agg(distinct format('"%s"', q.queue_name), ', '))
+    when 'no_worker' then format('no live worker polls queue "%s"', min(q.queue_name))
   end as detail
 from (
   select t.run_id, t.flow_slug, t.step_slug, t.queue_name, 'permanently_stalled' as reason,

@@ -32,7 +32,7 @@ check 'its run has completed' 'completed 5/5 steps, 9/9 tasks' "$(sql "
   select format('%s %s/%s steps, %s/%s tasks', status, completed_steps, total_steps, completed_tasks, total_tasks)
   from pgflow.run_progress")"
 check 'it shows the progress of steps and run while they go on' '' \
-  "$(missing first ' s  count +started +0/5 tasks$' ' s  count +completed +5/5 tasks, 1 retry$' ' s  the run +started, 1/5 steps' \
+  "$(missing first ' s  count +started +[0-4]/5 tasks' ' s  count +completed +5/5 tasks, 1 retry$' ' s  the run +started, 1/5 steps' \
     ' s  the run +completed, 5/5 steps, 9/9 tasks$')"
 check 'it draws the run, with the retry' '' "$(missing first '│ 5/5 tasks, 1 retry')"
 run=$(sql 'select run_id from pgflow.runs')
