@@ -18,7 +18,7 @@ set search_path to pg_catalog, pg_temp
 as 'MODULE_PATHNAME', 'queue_depth_wrapper';
 
 comment on function pgflow.queue_depth is
-'Queues of a flow, or of all flows, as pgmq.metrics measures them, with the tasks that should be in them and the workers that poll them. NULL measures: PGMQ does not list the queue. No rows for an unknown flow.';
+'Queues of a flow, or of all flows, as pgmq.metrics measures them, with the tasks that should be in them and the workers that poll them. NULL measures: PGMQ does not list the queue. No rows for an unknown flow. Error 42P01 when a listed queue''s table is gone.';
 
 create or replace function pgflow.flow_graph(flow_slug text)
 returns text

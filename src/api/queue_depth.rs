@@ -22,8 +22,8 @@ type DepthRow = (
 /// default queue: what `pgmq.metrics` measures (ages in seconds; NULL where PGMQ does not list the queue), how many
 /// unfinished tasks should have a message there, and how many live workers poll it.
 ///
-/// NULL means all flows; no rows for an unknown one. Runs with the caller's rights. Reads the unfinished work, and each
-/// queue once. Locks nothing.
+/// NULL means all flows; no rows for an unknown one. Errors: 42501 without the right to read pgflow's and PGMQ's tables,
+/// 42P01 when a listed queue's table is gone. Reads the unfinished work, and each queue once. Locks nothing.
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "pgrx wants the columns spelled out")]
 fn queue_depth(

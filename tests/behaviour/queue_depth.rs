@@ -113,6 +113,13 @@ mod tests {
     }
 
     #[pg_test]
+    fn a_listed_queue_whose_table_is_gone_is_an_error() {
+        flow("f", &["'a'"]);
+        run("drop table pgmq.q_f");
+        assert_eq!(failure("select pgflow.queue_depth('f')").code, "42P01");
+    }
+
+    #[pg_test]
     fn a_queue_s_depth_needs_the_right_to_read_tables_and_queues() {
         flow("f", &["'a'"]);
         run("create role pgflow_viewer; grant usage on schema pgflow to pgflow_viewer;
