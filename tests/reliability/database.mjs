@@ -10,11 +10,11 @@ export const connect = (database, options = {}) =>
   postgres({ database, max: 1, onnotice: () => {}, backoff: 0.05, ...options })
 
 /** Creates a database with pgflow, the flows under load and the rules; returns a connection to it. */
-export async function prepare(database) {
+export async function prepare(database, options = {}) {
   const server = connect('postgres')
   await server.unsafe(`create database ${database}`)
   await server.end()
-  const sql = connect(database)
+  const sql = connect(database, options)
   await sql`create extension pgflow cascade`
   for (const file of ['realtime', 'invariants', 'terminal_rows']) await sql.unsafe(await source(`../fixtures/${file}.sql`))
   await sql.unsafe(await source('../../sql/optional/prune_data_older_than.sql'))

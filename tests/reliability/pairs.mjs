@@ -11,8 +11,9 @@ import { Copy } from './pair_play.mjs'
 
 const number = Number(process.argv[2])
 const firstSeed = Number(process.argv[3] ?? 1)
-const sql = await prepare('pairs')
-const [one, two] = [connect('pairs'), connect('pairs')]
+// Each case has queues of its own, so nearly every statement is a new one: none is kept.
+const sql = await prepare('pairs', { prepare: false })
+const [one, two] = [connect('pairs', { prepare: false }), connect('pairs', { prepare: false })]
 const [{ pid }] = await two`select pg_backend_pid() as pid`
 const waited = { hold: 0, race: 0, undo: 0 }
 const played = { hold: 0, race: 0, undo: 0 }
