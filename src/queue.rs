@@ -38,11 +38,8 @@ pub fn measures<'a>(
 ) -> Result<BTreeMap<QueueName, Measures>, Error> {
     static SELECT: Statement = Statement::new(
         "select q.name, m.queue_length, m.queue_visible_length, m.oldest_msg_age_sec, m.newest_msg_age_sec, m.total_messages
-         from (
-           select lower(l.queue_name) as name, min(l.queue_name) as listed
-           from pgmq.list_queues() l where lower(l.queue_name) = any($1) group by 1
-         ) q
-         cross join lateral pgmq.metrics(q.listed) m",
+         from (select distinct lower(l.queue_name) as name from pgmq.list_queues() l where lower(l.queue_name) = any($1)) q
+         cross join lateral pgmq.metrics(q.name) m",
     );
     let names: Vec<_> = queues.map(QueueName::as_str).collect();
     let measures = SELECT.rows(&[param(names)])?.collect(|record| {

@@ -45,7 +45,11 @@ run_tests() { # unit|isolation|reliability WHAT
 }
 
 # The names of the tests that failed, and how many ran; nothing of a build that failed.
-failing() { sed -nE -e 's/^test (.*::(pg_)?)?([^ ]+) +\.\.\. FAILED.*/\3/p' -e 's/^FAILED  //p' "$log" | sort -u; }
+# The Rust tests' list of failures comes last; the first test's own line is broken by what pgrx prints.
+failing() {
+  sed -nE -e 's/^test (.*::(pg_)?)?([^ ]+) +\.\.\. FAILED.*/\3/p' -e 's/^    [a-z_]+::.*::(pg_)?([^ ]+)$/\2/p' \
+    -e 's/^FAILED  //p' "$log" | sort -u
+}
 ran() { grep -cE '^(test [^ ]+ +\.\.\. )?(ok|FAILED)' "$log" || true; }
 
 field() { sed -n "s/^Test: \([a-z]*\) \(.*\)$/\\$1/p" "$patch" | head -n 1; }
