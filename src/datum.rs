@@ -90,9 +90,6 @@ impl Jsonb {
 #[derive(Clone, Copy)]
 pub struct Row(pg_sys::Datum);
 
-/// What a `SETOF` function of at most one row returns: the row, or an empty set (never a row of NULLs).
-pub struct AtMostOneRow(pub Option<Row>);
-
 macro_rules! pass_through {
     ($ty:ty, $sql:literal) => {
         impl_sql_translatable!($ty, $sql);
@@ -118,21 +115,6 @@ macro_rules! pass_through {
 
 pass_through!(Jsonb, "jsonb");
 pass_through!(Row, "record");
-impl_sql_translatable!(AtMostOneRow, "record");
-
-// SAFETY: as Row; an empty set is told through the caller's ReturnSetInfo, which a SETOF call always has.
-unsafe impl BoxRet for AtMostOneRow {
-    unsafe fn box_into<'fcx>(self, fcinfo: &mut FcInfo<'fcx>) -> Datum<'fcx> {
-        match self.0 {
-            Some(row) => unsafe { row.box_into(fcinfo) },
-            None => {
-                unsafe { fcinfo.get_result_info() }
-                    .set_is_done(pg_sys::ExprDoneCond::ExprEndResult);
-                fcinfo.return_null()
-            }
-        }
-    }
-}
 
 impl IntoDatum for Jsonb {
     fn into_datum(self) -> Option<pg_sys::Datum> {

@@ -155,6 +155,21 @@ pub fn set_visibility(message: &MessageRef, seconds: i32) -> Result<bool, Error>
     Ok(rows.len() > 0)
 }
 
+/// Those of some queues that do not exist.
+pub fn missing(queues: Vec<QueueName>) -> Result<Vec<QueueName>, Error> {
+    static SELECT: Statement = Statement::new(
+        "select q from unnest($1) q
+         where to_regclass(format('pgmq.%I', pgmq.format_table_name(q, 'q'))) is null",
+    );
+    if queues.is_empty() {
+        return Ok(queues);
+    }
+    let names = queues.iter().map(QueueName::as_str).collect::<Vec<_>>();
+    SELECT
+        .rows(&[param(names)])?
+        .collect(|record| Ok(QueueName::stored(record.get(1)?)))
+}
+
 /// Makes messages visible at once, each in its own queue. One that is not in its queue any more is passed over.
 pub fn show(messages: Vec<MessageRef>) -> Result<(), Error> {
     for (queue, ids) in by_queue(messages) {
@@ -183,6 +198,10 @@ pub fn set_vt_batch(
         /// The latest queues that this backend has claimed from. Never dropped: plans are not freed while it exits.
         static UPDATES: ManuallyDrop<RefCell<HashMap<String, Rc<Statement>>>> = ManuallyDrop::default();
     }
+    // In the order of ids, so that two calls for the same messages do not deadlock.
+    let mut visibilities: Vec<_> = ids.into_iter().zip(seconds).collect();
+    visibilities.sort_unstable();
+    let (ids, seconds): (Vec<_>, Vec<_>) = visibilities.into_iter().unzip();
     let params = [param(ids), param(seconds)];
     if let Some(update) = UPDATES.with(|updates| updates.borrow().get(queue).cloned()) {
         return update.rows(&params);

@@ -4,7 +4,7 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use pgrx::Uuid;
 
-use crate::datum::{AtMostOneRow, Jsonb, Row};
+use crate::datum::{Jsonb, Row};
 use crate::engine::{report, RunUpdate};
 use crate::error::Error;
 use crate::model::TaskKey;
@@ -24,9 +24,9 @@ fn complete_task(
     step_slug: Option<&str>,
     task_index: Option<i32>,
     output: Option<Jsonb>,
-) -> Result<AtMostOneRow, ErrorReport> {
+) -> Result<SetOfIterator<'static, Row>, ErrorReport> {
     let Some(key) = TaskKey::new(run_id, step_slug, task_index) else {
-        return Ok(AtMostOneRow(None));
+        return Ok(SetOfIterator::empty());
     };
     let accept = |task: ReportedTask| match report::violated_map_step(
         &task.run,
@@ -37,7 +37,9 @@ fn complete_task(
         Some(map_step) => violate_type(key, task, output, &map_step),
         None => complete(key, task, output),
     };
-    Ok(AtMostOneRow(store::connect(|| report::take(key, accept))?))
+    Ok(SetOfIterator::new(store::connect(|| {
+        report::take(key, accept)
+    })?))
 }
 
 fn complete(key: TaskKey, task: ReportedTask, output: Option<Jsonb>) -> Result<Option<Row>, Error> {

@@ -4,7 +4,7 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use pgrx::Uuid;
 
-use crate::datum::{AtMostOneRow, Row};
+use crate::datum::Row;
 use crate::engine::{advance, failure, report, skip, RunUpdate};
 use crate::error::Error;
 use crate::model::{Mode, TaskKey};
@@ -26,9 +26,9 @@ fn fail_task(
     step_slug: Option<&str>,
     task_index: Option<i32>,
     error_message: Option<&str>,
-) -> Result<AtMostOneRow, ErrorReport> {
+) -> Result<SetOfIterator<'static, Row>, ErrorReport> {
     let Some(key) = TaskKey::new(run_id, step_slug, task_index) else {
-        return Ok(AtMostOneRow(None));
+        return Ok(SetOfIterator::empty());
     };
     let accept = |task: ReportedTask| {
         if task.attempts_count < task.max_attempts {
@@ -37,7 +37,9 @@ fn fail_task(
             give_up(key, task, error_message)
         }
     };
-    Ok(AtMostOneRow(store::connect(|| report::take(key, accept))?))
+    Ok(SetOfIterator::new(store::connect(|| {
+        report::take(key, accept)
+    })?))
 }
 
 fn try_again(

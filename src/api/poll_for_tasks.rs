@@ -2,7 +2,7 @@
 
 use pgrx::prelude::*;
 
-use crate::datum::AtMostOneRow;
+use crate::datum::Row;
 
 /// Raises a NOTICE and returns no rows. Use `pgmq.read_with_poll` and `pgflow.start_tasks`.
 #[pg_extern(sql = false)]
@@ -12,7 +12,7 @@ fn poll_for_tasks(
     _qty: Option<i32>,
     _max_poll_seconds: Option<i32>,
     _poll_interval_ms: Option<i32>,
-) -> AtMostOneRow {
+) -> SetOfIterator<'static, Row> {
     notice!("pgflow.poll_for_tasks is deprecated and returns nothing: read with PGMQ's read_with_poll, claim with pgflow.start_tasks");
-    AtMostOneRow(None)
+    SetOfIterator::empty()
 }

@@ -4,7 +4,7 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use pgrx::Uuid;
 
-use crate::datum::{AtMostOneRow, Jsonb};
+use crate::datum::{Jsonb, Row};
 use crate::engine::start;
 use crate::store::{self, runs};
 
@@ -18,8 +18,8 @@ fn start_flow(
     flow_slug: Option<&str>,
     input: Option<Jsonb>,
     run_id: Option<Uuid>,
-) -> Result<AtMostOneRow, ErrorReport> {
-    Ok(AtMostOneRow(store::connect(|| {
+) -> Result<SetOfIterator<'static, Row>, ErrorReport> {
+    Ok(SetOfIterator::new(store::connect(|| {
         runs::row(start::start_run(flow_slug, input, run_id)?)
     })?))
 }

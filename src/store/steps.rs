@@ -1,5 +1,7 @@
 //! `pgflow.steps` and `pgflow.deps`: a flow's definition.
 
+use std::collections::HashMap;
+
 use crate::datum::{Jsonb, Row};
 use crate::db::{param, Record, Rows, Statement};
 use crate::error::Error;
@@ -106,9 +108,8 @@ pub fn graph(flow_slug: &str) -> Result<Option<Vec<GraphStep>>, Error> {
     static SELECT: Statement = Statement::new(
         "select s.step_index, s.step_slug, s.step_type,
                 case when num_nonnulls(s.required_input_pattern, s.forbidden_input_pattern) > 0 then s.when_unmet end,
-                array(select p.step_index from pgflow.deps d
-                      join pgflow.steps p on p.flow_slug = d.flow_slug and p.step_slug = d.dep_slug
-                      where d.flow_slug = s.flow_slug and d.step_slug = s.step_slug order by p.step_index)
+                array(select d.dep_slug from pgflow.deps d
+                      where d.flow_slug = s.flow_slug and d.step_slug = s.step_slug)
          from pgflow.flows f
          left join pgflow.steps s on s.flow_slug = f.flow_slug
          where f.flow_slug = $1
@@ -118,12 +119,25 @@ pub fn graph(flow_slug: &str) -> Result<Option<Vec<GraphStep>>, Error> {
     graph_steps(&rows, |_| Ok(None))
 }
 
+fn dependencies(indexes: &HashMap<String, i32>, slugs: Vec<String>) -> Vec<i32> {
+    let mut deps: Vec<_> = slugs
+        .iter()
+        .filter_map(|slug| indexes.get(slug).copied())
+        .collect();
+    deps.sort_unstable();
+    deps
+}
+
 /// The steps in rows whose columns 1 to 5 are as in `graph`; `state` reads the others. A row without a step stands for
 /// a flow or run without steps; no rows for one that is unknown.
 pub fn graph_steps(
     rows: &Rows,
     state: impl Fn(&Record) -> Result<Option<GraphState>, Error>,
 ) -> Result<Option<Vec<GraphStep>>, Error> {
+    let indexes: HashMap<String, i32> = rows
+        .iter()
+        .filter_map(|record| Some((record.nullable(2)?, record.nullable(1)?)))
+        .collect();
     let steps = rows.collect(|record| {
         let Some(step_index) = record.nullable(1) else {
             return Ok(None);
@@ -136,7 +150,7 @@ pub fn graph_steps(
                 .nullable::<String>(4)
                 .map(|when_unmet| when_unmet.parse())
                 .transpose()?,
-            deps: record.get(5)?,
+            deps: dependencies(&indexes, record.get(5)?),
             state: state(record)?,
         }))
     })?;

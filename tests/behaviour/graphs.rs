@@ -135,4 +135,23 @@ mod tests {
             "{alone} pages alone, {among_many} among 2,000 runs"
         );
     }
+
+    #[pg_test]
+    fn a_picture_of_many_steps_costs_little_whatever_statistics_say() {
+        flow("one", &["'a'"]);
+        flow("two", &["'a'", "'b', array['a']"]);
+        run("analyze pgflow.flows, pgflow.steps, pgflow.deps");
+        flow("f", &["'s0'"]);
+        run(
+            "select pgflow.add_step('f', 's' || i, array['s' || i - 1]) from generate_series(1, 499) as i",
+        );
+        let id = start("f", "{}");
+        for picture in [
+            "pgflow.flow_graph('f')".to_string(),
+            format!("pgflow.run_graph('{id}')"),
+        ] {
+            let pages = pages_of(&format!("select {picture}"));
+            assert!(pages < 50_000.0, "{picture} touches {pages} pages");
+        }
+    }
 }

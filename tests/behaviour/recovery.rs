@@ -679,4 +679,19 @@ mod tests {
         assert_eq!(tasks(id), ["a[0]:queued"]);
         invariants_hold();
     }
+
+    #[pg_test]
+    fn a_queue_that_does_not_exist_holds_up_no_other() {
+        flow("f", &["'a'"]);
+        flow("g", &["'a'"]);
+        let (lost, kept) = (start("f", "{}"), start("g", "{}"));
+        claim("f");
+        claim("g");
+        stall();
+        run("select pgmq.drop_queue('f')");
+        let warnings = logged(|| assert_eq!(requeue(), 1));
+        assert_eq!(warnings, ["WARNING: queue \"f\" does not exist"]);
+        assert_eq!(tasks(lost), ["a[0]:started"]);
+        assert_eq!(tasks(kept), ["a[0]:queued"]);
+    }
 }

@@ -434,4 +434,26 @@ mod tests {
         assert_eq!(snapshot(first), before);
         invariants_hold();
     }
+
+    #[pg_test]
+    fn a_call_beside_another_set_is_made_once() {
+        flow("f", &["'a'"]);
+        assert_eq!(
+            rows("select (pgflow.start_flow('f', '{}')).status || generate_series(1, 2)"),
+            ["started1", "NULL"]
+        );
+        assert_eq!(one::<i64>("select count(*) from pgflow.runs"), 1);
+        claim("f");
+        let report = "(run_id, step_slug, task_index";
+        for call in [
+            format!("pgflow.fail_task{report}, 'again')"),
+            format!("pgflow.complete_task{report}, '1')"),
+        ] {
+            let counted = format!(
+                "select count(t) from (select {call} as t, generate_series(1, 3) from pgflow.step_tasks) c"
+            );
+            assert_eq!(one::<i64>(&counted), 1);
+        }
+        invariants_hold();
+    }
 }

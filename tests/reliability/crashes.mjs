@@ -2,7 +2,7 @@
 // there after recovery, nothing twice, and everything can be worked off.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { check, summary } from './checks.mjs'
-import { connect, prepare, settle } from './database.mjs'
+import { connect, prepare, settle, visible } from './database.mjs'
 import { drain } from './drain.mjs'
 import { Load } from './load.mjs'
 import { bringDown, isAway, logOf, start } from './server.mjs'
@@ -68,6 +68,7 @@ console.log(`-- faults: ${JSON.stringify(injected)}`)
 console.log(`-- recovered ${await recoveries()} times`)
 check('the server recovered as often as it crashed', crashes, await recoveries())
 check('callers met no other error than the crashes', [], load.errors)
+await visible(sql)
 console.log(`-- drained in ${await drain(sql)} rounds`)
 await settle(sql, load)
 summary()

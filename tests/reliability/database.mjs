@@ -28,6 +28,11 @@ export async function brokenRules(sql) {
   return (await sql`select broken from pgflow_invariants.broken() as broken`).map((row) => row.broken)
 }
 
+/** What must hold when a load has stopped and nothing has been worked off yet. */
+export async function visible(sql) {
+  check('no message is hidden for longer than its task needs', [], (await sql`select hidden from load.hidden() as hidden`).map((row) => row.hidden))
+}
+
 /** What must hold when everything has been worked off. Pruning deletes old archived messages. */
 export async function settle(sql, load, { pruned = false } = {}) {
   const [{ runs, unfinished, stalled }] = await sql`
@@ -41,6 +46,8 @@ export async function settle(sql, load, { pruned = false } = {}) {
   check('nothing was done twice, and nothing by half', [], (await sql`select wrong from load.wrong() as wrong`).map((row) => row.wrong))
   if (!pruned) check('the message of every ended task is archived', [], (await sql`select lost from load.unarchived() as lost`).map((row) => row.lost))
   check('every start that was answered is there', [], await load.ledger.lostRuns(sql))
-  check('every report that was answered is there', [], await load.ledger.lostTasks(sql))
+  const [lost, doubled] = await load.ledger.lostTasks(sql)
+  check('every report that was answered is there', [], lost)
+  check('no task was handed out more often than it was attempted', [], doubled)
   check('no two callers were told different ends', [], load.ledger.contradictions)
 }

@@ -4,7 +4,7 @@
 import { rm, symlink } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { check, summary } from './checks.mjs'
-import { connect, prepare, settle } from './database.mjs'
+import { connect, prepare, settle, visible } from './database.mjs'
 import { drain } from './drain.mjs'
 import { Load } from './load.mjs'
 import { bringDown, isAway, standby, start } from './server.mjs'
@@ -78,6 +78,7 @@ await load.stop()
 console.log(`-- 8 connections: ${JSON.stringify(load.counts)}`)
 
 check('callers met no other error than the failover', [], load.errors)
+await visible(sql)
 console.log(`-- drained in ${await drain(sql)} rounds`)
 await settle(sql, load)
 summary()

@@ -126,6 +126,7 @@ export class Load {
   async #claim({ sql, worker }, [flow, queue], ids) {
     const tasks = await sql`select * from pgflow.start_tasks(${flow}, ${ids}::bigint[], ${worker}, ${queue})`
     this.count('claimed tasks', tasks.length)
+    this.ledger.recordClaims(tasks)
     this.#tasks.add(...tasks)
     return tasks
   }
@@ -219,7 +220,7 @@ export class Load {
       begin;
       select from pgflow.complete_task('${task.run_id}', '${task.step_slug}', ${task.task_index}, '"taken back"');
       rollback`).simple().catch(async (error) => {
-      await sql`rollback`
+      if (!this.isAway(error)) await sql`rollback` // the transaction is still open; where the session is gone, so is it
       throw error
     })
   }

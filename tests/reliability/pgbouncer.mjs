@@ -2,7 +2,7 @@
 // whole load goes through, and none of it leaves anything behind in a session.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { check, summary } from './checks.mjs'
-import { connect, prepare, settle } from './database.mjs'
+import { connect, prepare, settle, visible } from './database.mjs'
 import { drain } from './drain.mjs'
 import { Load } from './load.mjs'
 
@@ -31,6 +31,7 @@ check('no temporary object is left', [],
 const left = await leftBehind(SESSIONS)
 check('every session was used', SESSIONS, left.length)
 check('no setting, prepared statement, cursor or listener is left', left.map(() => untouched[0].state), left.map(({ state }) => state))
+await visible(sql)
 console.log(`-- drained in ${await drain(sql)} rounds`)
 await settle(sql, load, { pruned: true })
 summary()

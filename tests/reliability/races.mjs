@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Load, unlessGone } from './load.mjs'
 import { drain } from './drain.mjs'
 import { check, summary } from './checks.mjs'
-import { brokenRules, connect, prepare, settle } from './database.mjs'
+import { brokenRules, connect, prepare, settle, visible } from './database.mjs'
 
 const seconds = Number(process.argv[2])
 const sql = await prepare('races')
@@ -39,6 +39,7 @@ console.log(`-- rules looked at ${looks} times under load`)
 
 check('no caller met an error', [], load.errors)
 check('no rule was broken at any moment', [], broken)
+await visible(sql)
 const rounds = await drain(sql)
 console.log(`-- drained in ${rounds} rounds`)
 await settle(sql, load, { pruned: true })

@@ -10,10 +10,10 @@ begin
 end $$;
 create trigger keep before delete on pgflow.runs for each row execute function load.keep_run();
 
-create table load.gone (run_id uuid, step_slug text, task_index integer, status text, output jsonb);
+create table load.gone (run_id uuid, step_slug text, task_index integer, status text, output jsonb, attempts_count integer);
 create function load.keep_task() returns trigger language plpgsql as $$
 begin
-  insert into load.gone values (old.run_id, old.step_slug, old.task_index, old.status, old.output);
+  insert into load.gone values (old.run_id, old.step_slug, old.task_index, old.status, old.output, old.attempts_count);
   return old;
 end $$;
 create trigger keep before delete on pgflow.step_tasks for each row execute function load.keep_task();
@@ -32,6 +32,20 @@ create view load.expected_events as
 
 create view load.sent_events as
   select (payload->>'run_id')::uuid as run_id, event from realtime.sent;
+
+-- Messages that are hidden for longer than their task needs. Nothing here waits for a retry, a read hides a message for a
+-- second, and a claim for the timeout of 60 s and two more.
+create function load.hidden() returns setof text language plpgsql as $$
+declare queue text;
+begin
+  for queue in select distinct t.queue_name from pgflow.step_tasks t loop
+    return query execute format('
+      select format(''%%s %%s, %%s: hidden until %%s'', t.queue_name, t.message_id, t.status, m.vt)
+      from pgmq.%I m join pgflow.step_tasks t on t.queue_name = %L and t.message_id = m.msg_id
+      where m.vt > clock_timestamp() + case t.status when ''queued'' then interval ''5 s'' else interval ''65 s'' end',
+      'q_' || queue, queue);
+  end loop;
+end $$;
 
 create function load.messages(prefix text) returns table (queue_name text, message_id bigint)
 language plpgsql as $$

@@ -203,3 +203,20 @@ test('a trigger runs with the rights of whoever calls', async () => {
   await producer`select pgflow.start_flow_with_states('orders', '{}')`
   assert.deepEqual((await sql`select role from public.seen`).map((row) => row.role), ['postgres'])
 })
+
+test('a worker decides through a keeper about messages of every queue', async () => {
+  await sql`select from pgmq.create('payroll')`
+  await sql`select from pgmq.send('payroll', '{}')`
+  assert.equal(await code(worker, 'select from pgmq.q_payroll'), '42501')
+  const run = '00000000-0000-0000-0000-0000000000ff'
+  await sql`select from pgflow.start_flow('orders', '{}', ${run})`
+  await sql`select from pgflow.start_tasks('orders', array(select message_id from pgflow.step_tasks where run_id = ${run}), null)`
+  await sql`alter table pgflow.step_tasks disable trigger queue_never_changes` // the tests' own
+  await worker`
+    update pgflow.step_tasks
+    set queue_name = 'payroll', message_id = 1, requeued_count = 3, queued_at = now() - interval '1 day',
+        started_at = now() - interval '1 day'
+    where run_id = ${run} and status = 'started'`
+  await keeper`select pgflow.requeue_stalled_tasks()`
+  assert.equal((await sql`select count(*)::int as archived from pgmq.a_payroll`)[0].archived, 1)
+})

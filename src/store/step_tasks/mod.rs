@@ -9,7 +9,7 @@ mod report;
 mod unfinished;
 
 pub use claim::{claim, inputs, unclaimable, ClaimedTask, StepInput};
-pub use recover::recover_stalled;
+pub use recover::{queues_of_stalled, recover_stalled};
 pub use report::{
     complete, complete_many, fail, lock_for_report, lock_started, retry, rows, BatchTask,
     ReportedTask,

@@ -3,7 +3,7 @@
 use super::message;
 use crate::db::{param, Statement};
 use crate::error::Error;
-use crate::model::MessageRef;
+use crate::model::{MessageRef, QueueName};
 
 /// What became of stalled tasks.
 pub struct Recovered {
@@ -14,9 +14,25 @@ pub struct Recovered {
     pub given_up: Vec<MessageRef>,
 }
 
-/// Queues stalled tasks again, up to `most` times each, or marks them permanently stalled. Rows that others have
-/// locked are passed over: whoever holds them is about to decide.
-pub fn recover_stalled(grace_seconds: i32, most: i32) -> Result<Recovered, Error> {
+/// Queues in which messages of stalled tasks should be, or of tasks that may be.
+pub fn queues_of_stalled(grace_seconds: i32) -> Result<Vec<QueueName>, Error> {
+    static SELECT: Statement = Statement::new(
+        "select distinct t.queue_name from pgflow.step_tasks t
+         where t.status = 'started' and t.permanently_stalled_at is null
+           and t.started_at < statement_timestamp() - make_interval(secs => $1)",
+    );
+    SELECT
+        .rows(&[param(grace_seconds)])?
+        .collect(|record| Ok(QueueName::stored(record.get(1)?)))
+}
+
+/// Queues stalled tasks again, up to `most` times each, or marks them permanently stalled; not those in the queues
+/// `missing`. Rows that others have locked are passed over: whoever holds them is about to decide.
+pub fn recover_stalled(
+    grace_seconds: i32,
+    most: i32,
+    missing: &[QueueName],
+) -> Result<Recovered, Error> {
     static UPDATE: Statement = Statement::new(
         "with stalled as materialized (
            select t.run_id, t.step_slug, t.task_index, t.requeued_count < $2 as again
@@ -26,7 +42,7 @@ pub fn recover_stalled(grace_seconds: i32, most: i32) -> Result<Recovered, Error
            join pgflow.steps d on d.flow_slug = t.flow_slug and d.step_slug = t.step_slug
            join pgflow.flows f on f.flow_slug = t.flow_slug
            where t.status = 'started' and t.permanently_stalled_at is null
-             and r.status = 'started' and s.status = 'started'
+             and r.status = 'started' and s.status = 'started' and t.queue_name <> all($3)
              and t.started_at < statement_timestamp() - make_interval(secs => $1)
              and t.started_at < statement_timestamp()
                  - make_interval(secs => coalesce(d.opt_timeout, f.opt_timeout)::double precision + $1)
@@ -49,7 +65,9 @@ pub fn recover_stalled(grace_seconds: i32, most: i32) -> Result<Recovered, Error
         requeued: Vec::new(),
         given_up: Vec::new(),
     };
-    for record in UPDATE.rows(&[param(grace_seconds), param(most)])?.iter() {
+    let missing = missing.iter().map(QueueName::as_str).collect::<Vec<_>>();
+    let params = [param(grace_seconds), param(most), param(missing)];
+    for record in UPDATE.rows(&params)?.iter() {
         let message = message(&record, 1)?;
         if record.get(3)? {
             recovered.requeued_count += 1;
