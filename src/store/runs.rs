@@ -179,8 +179,7 @@ pub fn graph(run_id: Uuid) -> Result<Option<Vec<GraphStep>>, Error> {
     static SELECT: Statement = Statement::new(
         "select p.step_index, p.step_slug, p.step_type,
                 case when num_nonnulls(s.required_input_pattern, s.forbidden_input_pattern) > 0 then s.when_unmet end,
-                array(select d.dep_slug from pgflow.deps d
-                      where d.flow_slug = p.flow_slug and d.step_slug = p.step_slug),
+                r.flow_slug,
                 p.status, p.skip_reason, p.total_tasks, p.completed_tasks, p.retries_count,
                 extract(epoch from p.duration)::double precision
          from pgflow.runs r

@@ -108,8 +108,7 @@ pub fn graph(flow_slug: &str) -> Result<Option<Vec<GraphStep>>, Error> {
     static SELECT: Statement = Statement::new(
         "select s.step_index, s.step_slug, s.step_type,
                 case when num_nonnulls(s.required_input_pattern, s.forbidden_input_pattern) > 0 then s.when_unmet end,
-                array(select d.dep_slug from pgflow.deps d
-                      where d.flow_slug = s.flow_slug and d.step_slug = s.step_slug)
+                f.flow_slug
          from pgflow.flows f
          left join pgflow.steps s on s.flow_slug = f.flow_slug
          where f.flow_slug = $1
@@ -119,13 +118,18 @@ pub fn graph(flow_slug: &str) -> Result<Option<Vec<GraphStep>>, Error> {
     graph_steps(&rows, |_| Ok(None))
 }
 
-fn dependencies(indexes: &HashMap<String, i32>, slugs: Vec<String>) -> Vec<i32> {
-    let mut deps: Vec<_> = slugs
-        .iter()
-        .filter_map(|slug| indexes.get(slug).copied())
-        .collect();
-    deps.sort_unstable();
-    deps
+/// The slugs that each step of a flow depends on. Read at once: how one step's are found is up to statistics.
+fn dependencies(flow_slug: &str) -> Result<HashMap<String, Vec<String>>, Error> {
+    static SELECT: Statement =
+        Statement::new("select d.step_slug, d.dep_slug from pgflow.deps d where d.flow_slug = $1");
+    let mut dependencies: HashMap<_, Vec<_>> = HashMap::new();
+    for record in SELECT.rows(&[param(flow_slug)])?.iter() {
+        dependencies
+            .entry(record.get(1)?)
+            .or_default()
+            .push(record.get(2)?);
+    }
+    Ok(dependencies)
 }
 
 /// The steps in rows whose columns 1 to 5 are as in `graph`; `state` reads the others. A row without a step stands for
@@ -134,26 +138,37 @@ pub fn graph_steps(
     rows: &Rows,
     state: impl Fn(&Record) -> Result<Option<GraphState>, Error>,
 ) -> Result<Option<Vec<GraphStep>>, Error> {
+    let Some(first) = rows.first() else {
+        return Ok(None);
+    };
+    let dependencies = dependencies(first.get::<String>(5)?.as_str())?;
     let indexes: HashMap<String, i32> = rows
         .iter()
         .filter_map(|record| Some((record.nullable(2)?, record.nullable(1)?)))
         .collect();
+    let indexes_of_dependencies = |step_slug: &str| {
+        let slugs = dependencies.get(step_slug).into_iter().flatten();
+        let mut found: Vec<_> = slugs
+            .filter_map(|slug| indexes.get(slug).copied())
+            .collect();
+        found.sort_unstable();
+        found
+    };
     let steps = rows.collect(|record| {
         let Some(step_index) = record.nullable(1) else {
             return Ok(None);
         };
         Ok(Some(GraphStep {
             step_index,
+            deps: indexes_of_dependencies(&record.get::<String>(2)?),
             step_slug: record.get(2)?,
             step_type: record.get::<String>(3)?.parse()?,
             condition: record
                 .nullable::<String>(4)
                 .map(|when_unmet| when_unmet.parse())
                 .transpose()?,
-            deps: dependencies(&indexes, record.get(5)?),
             state: state(record)?,
         }))
     })?;
-    let is_known = !steps.is_empty();
-    Ok(is_known.then(|| steps.into_iter().flatten().collect()))
+    Ok(Some(steps.into_iter().flatten().collect()))
 }

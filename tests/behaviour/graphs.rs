@@ -151,7 +151,7 @@ mod tests {
             format!("pgflow.run_graph('{id}')"),
         ] {
             let pages = pages_of(&format!("select {picture}"));
-            assert!(pages < 50_000.0, "{picture} touches {pages} pages");
+            assert!(pages < 40_000.0, "{picture} touches {pages} pages");
         }
     }
 }

@@ -18,7 +18,7 @@ pub struct Recovered {
 pub fn queues_of_stalled(grace_seconds: i32) -> Result<Vec<QueueName>, Error> {
     static SELECT: Statement = Statement::new(
         "select distinct t.queue_name from pgflow.step_tasks t
-         where t.status = 'started' and t.permanently_stalled_at is null
+         where t.status = 'started' and t.permanently_stalled_at is null and t.message_id is not null
            and t.started_at < statement_timestamp() - make_interval(secs => $1)",
     );
     SELECT
@@ -42,7 +42,8 @@ pub fn recover_stalled(
            join pgflow.steps d on d.flow_slug = t.flow_slug and d.step_slug = t.step_slug
            join pgflow.flows f on f.flow_slug = t.flow_slug
            where t.status = 'started' and t.permanently_stalled_at is null
-             and r.status = 'started' and s.status = 'started' and t.queue_name <> all($3)
+             and r.status = 'started' and s.status = 'started'
+             and (t.message_id is null or t.queue_name <> all($3))
              and t.started_at < statement_timestamp() - make_interval(secs => $1)
              and t.started_at < statement_timestamp()
                  - make_interval(secs => coalesce(d.opt_timeout, f.opt_timeout)::double precision + $1)
