@@ -6,7 +6,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/env.sh"
 
 declare -A short=([races]=15 [pairs]=150 [crashes]=24 [failover]=15 [pgbouncer]=8 [workers]=6)
-declare -A long=([races]=60 [pairs]=5000 [crashes]=72 [failover]=60 [pgbouncer]=60 [workers]=60)
+declare -A long=([races]=60 [pairs]=1500 [crashes]=72 [failover]=60 [pgbouncer]=60 [workers]=60)
 declare -n amount=$1
 
 passed=0 failed=0
