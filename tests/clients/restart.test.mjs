@@ -1,7 +1,7 @@
-// The example worker while the database is away: on a server of its own, which is stopped and started.
+// The example worker while the database is away: on a server of its own, which is stopped and started; run.sh drops it.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -20,7 +20,6 @@ await server('drop')
 await server('start')
 Object.assign(process.env, { PGHOST: (await server('url')).split('host=')[1], PGPORT: '5432', PGUSER: 'postgres' })
 const { sql, connect } = await freshDatabase(import.meta.url)
-after(() => server('drop'))
 
 /** Runs `meanwhile` without a server. */
 async function away(meanwhile) {

@@ -3,5 +3,7 @@
 # than they work, so they run at the same time on any number of cores.
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/env.sh"
 test_server clients
+# restart.test.mjs has a server of its own.
+trap '"$project/tests/harness/server.sh" drop clients; "$project/tests/harness/server.sh" drop clients_restart' EXIT
 cd "$project/tests/clients"
 node_tests clients 600 ./*.test.mjs
