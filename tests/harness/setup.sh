@@ -40,13 +40,12 @@ build_pg15_cassert() {
   say "downloading the source of PostgreSQL 15"
   download_source "$source" postgresql-15
   say "compiling PostgreSQL 15 with assertions, a few minutes"
-  (
-    cd "$source"
-    ./configure --quiet --prefix="$base/$postgres" --bindir="${PG_CONFIG%/*}" --enable-cassert --enable-debug \
-      --without-readline --without-zlib CFLAGS='-Og -g'
-    make --silent --jobs "$(nproc)" install
-    make --silent -C src/test/isolation install
-    make --silent -C contrib/pg_stat_statements install
+  ( # in a condition, where no command but the last ends it by failing
+    cd "$source" &&
+      ./configure --quiet --prefix="$base/$postgres" --bindir="${PG_CONFIG%/*}" --enable-cassert --enable-debug \
+        --without-readline --without-zlib CFLAGS='-Og -g' &&
+      make --silent --jobs "$(nproc)" install &&
+      make --silent -C src/test/isolation install
   ) >"$project/.build/pg15-cassert.log" 2>&1 || { tail -n 20 "$project/.build/pg15-cassert.log"; return 1; }
   rm -rf "$source"
 }
