@@ -3,7 +3,6 @@
 # are started.
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/env.sh"
 . "$project/tests/harness/debian.sh"
-(cd "$project/tests/clients" && node_packages)
 
 # Python's driver, for the worker in Python; it uses PostgreSQL's own libpq.
 packages=$project/.build/psycopg
@@ -18,12 +17,5 @@ if [ "${1:-}" = show ]; then
   exit
 fi
 
-log=$project/.build/docs.log
-status=0
 cd "$project/tests/docs"
-timeout 300 node --test --test-concurrency=8 --test-reporter=spec ./*.test.mjs | tee "$log" || status=$?
-
-count() { sed -n "s/^ℹ $1 \([0-9]*\)$/\1/p" "$log"; }
-passed=$(count pass) failed=$(count fail) cancelled=$(count cancelled)
-echo "${passed:-0} passed, $((${failed:-0} + ${cancelled:-0})) failed"
-exit "$status"
+node_tests docs 300 ./*.test.mjs

@@ -89,12 +89,18 @@ node_tests() { # LAYER SECONDS FILE ...
   return "$status"
 }
 
-# A fresh server for a test script, gone when the script ends. libpq's variables lead to it.
-test_server() {
-  local server=$project/tests/harness/server.sh
-  "$server" drop "$1"
+# Drops servers, by name.
+drop_servers() {
+  local name
+  for name in "$@"; do "$project/tests/harness/server.sh" drop "$name"; done
+}
+
+# A fresh server for a test script, gone when the script ends; so are other servers that its tests start. libpq's
+# variables lead to it.
+test_server() { # NAME [OTHER ...]
+  drop_servers "$@"
   # shellcheck disable=SC2064 # expanded now, on purpose
-  trap "'$server' drop '$1'" EXIT
-  "$server" start "$1" fsync=off
+  trap "drop_servers $*" EXIT
+  "$project/tests/harness/server.sh" start "$1" fsync=off
   export PGHOST=$base/$1 PGPORT=5432 PGUSER=postgres PGDATABASE=postgres
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every test layer, or those that are named, and ends with one line that sums them up. A layer is a script that ends with the line
-# `N passed, N failed`; one that breaks off, or that ran nothing, counts as a failure of its own.
+# Runs every test layer, or those that are named, and ends with one line that sums them up. A layer is a script that
+# ends with the line `N passed, N failed`; one that breaks off, or that ran nothing, counts as a failure of its own.
 . "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 cd "$project"
 
