@@ -35,42 +35,39 @@ check 'it is no member of the extension' 0 "$(sql filled --command "
 sql filled --file "$project/sql/optional/prune_data_older_than.sql"
 check 'it can be installed again' 1 "$(sql filled --command "select count(*) from pg_proc where proname = 'prune_data_older_than'")"
 
+# Another session, which holds what pruning wants, in the database DB: SQL comes from standard input.
+hold() { # DB
+  coproc other { sql "$1" 2>&1; }
+  other_pid=$other_PID
+  { echo 'begin;'; cat; echo "select 'holds';"; } >&"${other[1]}"
+  local line
+  until read -r line <&"${other[0]}" && [ "$line" = holds ]; do :; done
+}
+
+# Prunes, and has the other session finish with a statement once pruning waits for it. What that one said then is in
+# `said`; pruning's status and what it said are in `pruned`.
+prune_meanwhile() { # DB STATEMENT
+  local log=$project/.build/prune-$1.log pruning status=0
+  sql "$1" --command "select from pgflow.prune_data_older_than(interval '30 days')" >"$log" 2>&1 &
+  pruning=$!
+  until [ "$(sql "$1" --command "select count(*) from pg_stat_activity where wait_event_type = 'Lock'")" = 1 ]; do sleep 0.1; done
+  echo "$2 commit; \\q" >&"${other[1]}"
+  said=$(cat <&"${other[0]}")
+  wait "$other_pid" || true
+  wait "$pruning" || status=$?
+  pruned=$status$(cat "$log")
+}
+
 # A claim that holds a task of the old worker, which it claims again, while pruning wants both.
 sql held --command "update pgflow.flows set opt_max_attempts = 3 where flow_slug = 'Mixed'"
-coproc claim { sql held 2>&1; }
-claim_pid=$claim_PID
-cat >&"${claim[1]}" <<'SQL'
-begin;
-select from pgflow.fail_task('00000000-0000-0000-0000-000000000005', 'each', 0, 'again');
-select 'holds';
-SQL
-until read -r line <&"${claim[0]}" && [ "$line" = holds ]; do :; done
-sql held --command "select from pgflow.prune_data_older_than(interval '30 days')" >"$project/.build/prune-while-held.log" 2>&1 &
-pruning=$!
-until [ "$(sql held --command "select count(*) from pg_stat_activity where wait_event_type = 'Lock'")" = 1 ]; do sleep 0.1; done
-echo "select step_slug from pgflow.start_tasks('Mixed', '{3}', '00000000-0000-0000-0000-00000000000a'); commit; \\q" >&"${claim[1]}"
-check 'a claim goes through while pruning waits for its task' each "$(cat <&"${claim[0]}")"
-wait "$claim_pid" || true
-status=0
-wait "$pruning" || status=$?
-check 'pruning then ends without an error' '0' "$status$(cat "$project/.build/prune-while-held.log")"
+hold held <<<"select from pgflow.fail_task('00000000-0000-0000-0000-000000000005', 'each', 0, 'again');"
+prune_meanwhile held "select step_slug from pgflow.start_tasks('Mixed', '{3}', '00000000-0000-0000-0000-00000000000a');"
+check 'a claim goes through while pruning waits for its task' each "$said"
+check 'pruning then ends without an error' 0 "$pruned"
 
 # A queue that is dropped, and whose drop is committed only when pruning has come to it.
-coproc drop { sql dropping 2>&1; }
-drop_pid=$drop_PID
-cat >&"${drop[1]}" <<'SQL'
-begin;
-select from (select distinct queue_name from pgflow.steps) q cross join lateral pgmq.drop_queue(queue_name);
-select 'dropped';
-SQL
-until read -r line <&"${drop[0]}" && [ "$line" = dropped ]; do :; done
-sql dropping --command "select from pgflow.prune_data_older_than(interval '30 days')" >"$project/.build/prune-while-dropped.log" 2>&1 &
-pruning=$!
-until [ "$(sql dropping --command "select count(*) from pg_stat_activity where wait_event_type = 'Lock'")" = 1 ]; do sleep 0.1; done
-echo 'commit; \q' >&"${drop[1]}"
-wait "$drop_pid" || true
-status=0
-wait "$pruning" || status=$?
-check 'queues that go while pruning waits for them are passed over' '0' "$status$(cat "$project/.build/prune-while-dropped.log")"
+hold dropping <<<'select from (select distinct queue_name from pgflow.steps) q cross join lateral pgmq.drop_queue(queue_name);'
+prune_meanwhile dropping ''
+check 'queues that go while pruning waits for them are passed over' 0 "$pruned"
 
 summary
