@@ -200,7 +200,7 @@ pub fn set_vt_batch(
     }
     // In the order of ids, so that two calls for the same messages do not deadlock.
     let mut visibilities: Vec<_> = ids.into_iter().zip(seconds).collect();
-    visibilities.sort_unstable();
+    visibilities.sort_by_key(|(id, _)| *id);
     let (ids, seconds): (Vec<_>, Vec<_>) = visibilities.into_iter().unzip();
     let params = [param(ids), param(seconds)];
     if let Some(update) = UPDATES.with(|updates| updates.borrow().get(queue).cloned()) {

@@ -15,7 +15,8 @@ const MOST_REQUEUES: i32 = 3;
 
 /// Queues stalled tasks again, visible at once, up to three times each; after that marks them permanently stalled
 /// and archives their message. Returns how many were queued. Attempts stay counted. Rows that others have locked are
-/// passed over until the next call; so are tasks whose queue does not exist, with a WARNING for each queue. Security definer. Locks tasks in key order, then queue rows.
+/// passed over until the next call; so are tasks whose queue does not exist, with a WARNING for each queue. Security
+/// definer. Locks tasks in key order, then queue rows.
 #[pg_extern(sql = false)]
 fn requeue_stalled_tasks() -> Result<i32, ErrorReport> {
     Ok(store::connect(|| {
