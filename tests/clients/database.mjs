@@ -4,7 +4,10 @@ import { basename } from 'node:path'
 import { after } from 'node:test'
 import postgres from 'postgres'
 
-const fixture = (name) => readFile(new URL(`../fixtures/${name}`, import.meta.url), 'utf8')
+/** Runs the SQL files at these paths, which begin in the project's folder. */
+export async function load(sql, ...paths) {
+  for (const path of paths) await sql.unsafe(await readFile(new URL(`../../${path}`, import.meta.url), 'utf8'))
+}
 
 /** Creates the database for a test file (`import.meta.url`) and returns how to open connections to it; both end
     with the file. int8 values arrive as strings, as they do in postgres.js when nobody asks for anything else. */
@@ -23,8 +26,7 @@ export async function freshDatabase(file) {
   }
   const sql = connect()
   await sql`create extension pgflow cascade`
-  await sql.unsafe(await fixture('invariants.sql'))
-  await sql.unsafe(await fixture('terminal_rows.sql'))
+  await load(sql, 'tests/fixtures/invariants.sql', 'tests/fixtures/terminal_rows.sql')
   return { sql, connect }
 }
 

@@ -2,8 +2,7 @@
 // there after recovery, nothing twice, and everything can be worked off.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { check, summary } from './checks.mjs'
-import { connect, prepare, settle, visible } from './database.mjs'
-import { drain } from './drain.mjs'
+import { connect, prepare, settle } from './database.mjs'
 import { Load } from './load.mjs'
 import { bringDown, isAway, logOf, start } from './server.mjs'
 
@@ -11,11 +10,7 @@ const FAULT_EVERY = 3
 const seconds = Number(process.argv[2])
 const folder = process.env.PGHOST
 const sql = await prepare('crashes')
-const load = new Load({
-  connections: Array.from({ length: 8 }, () => connect('crashes')),
-  verbs: { work: 60, start: 12, intrude: 8, snatch: 8, recover: 4, poke: 3, look: 3, takeBack: 2, visit: 2, pass: 1 },
-  isAway,
-})
+const load = new Load({ connect: () => connect('crashes'), isAway })
 
 const sessions = (other) => other`
   select pid from pg_stat_activity
@@ -68,8 +63,6 @@ console.log(`-- faults: ${JSON.stringify(injected)}`)
 console.log(`-- recovered ${await recoveries()} times`)
 check('the server recovered as often as it crashed', crashes, await recoveries())
 check('callers met no other error than the crashes', [], load.errors)
-await visible(sql)
-console.log(`-- drained in ${await drain(sql)} rounds`)
 await settle(sql, load)
 summary()
 process.exit()

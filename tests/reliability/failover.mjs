@@ -4,8 +4,7 @@
 import { rm, symlink } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { check, summary } from './checks.mjs'
-import { connect, prepare, settle, visible } from './database.mjs'
-import { drain } from './drain.mjs'
+import { connect, prepare, settle } from './database.mjs'
 import { Load } from './load.mjs'
 import { bringDown, isAway, standby, start } from './server.mjs'
 import { failing, readingCalls, untried, writingCalls, RUN } from './standby_calls.mjs'
@@ -23,11 +22,7 @@ async function lead(folder) {
 await lead(primary)
 const sql = await prepare('failover')
 await sql`select from pgflow.start_flow('load_chain', '{}', ${RUN})`
-const load = new Load({
-  connections: Array.from({ length: 8 }, () => connect('failover')),
-  verbs: { work: 60, start: 12, intrude: 8, snatch: 8, recover: 4, poke: 3, look: 3, takeBack: 2, visit: 2, pass: 1 },
-  isAway,
-})
+const load = new Load({ connect: () => connect('failover'), isAway })
 
 /** Makes the spare server a standby of the primary, and the primary wait for it. */
 async function follow() {
@@ -78,8 +73,6 @@ await load.stop()
 console.log(`-- 8 connections: ${JSON.stringify(load.counts)}`)
 
 check('callers met no other error than the failover', [], load.errors)
-await visible(sql)
-console.log(`-- drained in ${await drain(sql)} rounds`)
 await settle(sql, load)
 summary()
 process.exit()

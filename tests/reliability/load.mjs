@@ -5,6 +5,9 @@ import { randomUUID } from 'node:crypto'
 import { ROUTES, LASTING_FLOWS, defineFlow, inputOf, outputOf } from './flows.mjs'
 import { Ledger } from './ledger.mjs'
 
+const CONNECTIONS = 8
+// What the connections do, as often as the number says.
+const VERBS = { work: 60, start: 12, intrude: 8, snatch: 8, recover: 4, poke: 3, look: 3, takeBack: 2, visit: 2, pass: 1 }
 const OPEN_MESSAGES = 500 // as many may wait in a queue before nobody starts runs there
 const REMEMBERED = 300
 
@@ -42,12 +45,14 @@ export class Load {
   #passing = new Set()
   #loops
 
-  /** `connections` are pools of one connection each. `verbs` names what they do, as often as the number says.
-      `isAway(error)` tells whether an error only means that the server is not there. */
-  constructor({ connections, verbs, isAway = () => false }) {
+  /** `connect()` gives a pool of one connection. With `prunes` old data are pruned meanwhile. `isAway(error)` tells
+      whether an error only means that the server is not there. */
+  constructor({ connect, prunes = false, isAway = () => false }) {
     this.isAway = isAway
-    this.verbs = Object.entries(verbs).flatMap(([verb, often]) => Array(often).fill(verb))
-    this.#loops = connections.map((sql, number) => this.#loop({ sql, number, worker: randomUUID(), passed: 0 }))
+    this.prunes = prunes
+    this.verbs = Object.entries({ ...VERBS, prune: prunes ? 1 : 0 }).flatMap(([verb, often]) => Array(often).fill(verb))
+    this.#loops = Array.from({ length: CONNECTIONS }, (_, number) =>
+      this.#loop({ sql: connect(), number, worker: randomUUID(), passed: 0 }))
   }
 
   async stop() {

@@ -5,7 +5,8 @@
 //   pairs.mjs NUMBER [SEED]     plays so many cases, from this seed on
 import { setTimeout as sleep } from 'node:timers/promises'
 import { check, summary } from './checks.mjs'
-import { brokenRules, connect, prepare } from './database.mjs'
+import { brokenInvariants } from '../clients/database.mjs'
+import { connect, prepare } from './database.mjs'
 import { draw } from './pair_case.mjs'
 import { Copy } from './pair_play.mjs'
 
@@ -25,7 +26,7 @@ async function play(name, { steps, before }, meet) {
   for (const operation of before) await copy.carryOut(sql, operation)
   const answers = await meet(copy)
   const end = JSON.stringify([answers, await copy.state(sql)])
-  const broken = await brokenRules(sql)
+  const broken = await brokenInvariants(sql)
   await copy.remove(sql)
   return { end, broken }
 }

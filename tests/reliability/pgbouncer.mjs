@@ -2,8 +2,7 @@
 // whole load goes through, and none of it leaves anything behind in a session.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { check, summary } from './checks.mjs'
-import { connect, prepare, settle, visible } from './database.mjs'
-import { drain } from './drain.mjs'
+import { connect, prepare, settle } from './database.mjs'
 import { Load } from './load.mjs'
 
 const SESSIONS = 4
@@ -14,12 +13,7 @@ const pooled = () => connect('pooled', { host: pooler, port: 6432, prepare: fals
 
 const sql = await prepare('pooled')
 const untouched = await leftBehind(1)
-const load = new Load({
-  connections: Array.from({ length: 8 }, pooled),
-  verbs: {
-    work: 60, start: 12, intrude: 8, snatch: 8, recover: 4, poke: 3, look: 3, takeBack: 2, visit: 2, pass: 1, prune: 1,
-  },
-})
+const load = new Load({ connect: pooled, prunes: true })
 await sleep(seconds * 1000)
 await load.stop()
 console.log(`-- 8 connections, ${SESSIONS} sessions: ${JSON.stringify(load.counts)}`)
@@ -31,9 +25,7 @@ check('no temporary object is left', [],
 const left = await leftBehind(SESSIONS)
 check('every session was used', SESSIONS, left.length)
 check('no setting, prepared statement, cursor or listener is left', left.map(() => untouched[0].state), left.map(({ state }) => state))
-await visible(sql)
-console.log(`-- drained in ${await drain(sql)} rounds`)
-await settle(sql, load, { pruned: true })
+await settle(sql, load)
 summary()
 process.exit()
 

@@ -4,7 +4,8 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { check, summary } from './checks.mjs'
-import { brokenRules, prepare } from './database.mjs'
+import { brokenInvariants } from '../clients/database.mjs'
+import { prepare } from './database.mjs'
 import { inputOf } from './flows.mjs'
 
 const PROCESSES = 4
@@ -95,7 +96,7 @@ check('a task costs one attempt, and one more for each worker that was killed wi
 check('no more is done again than killed workers could have in hand', true, tasks.requeued <= counts.SIGKILL * CONCURRENCY)
 check('killed workers had tasks in hand', true, tasks.requeued > 0)
 check('every task is completed', 0, tasks.unfinished)
-check('no rule is broken', [], await brokenRules(sql))
+check('no rule is broken', [], await brokenInvariants(sql))
 check('nothing was done twice, and nothing by half', [], (await sql`select wrong from load.wrong() as wrong`).map((row) => row.wrong))
 summary()
 process.exit()

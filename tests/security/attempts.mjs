@@ -1,15 +1,8 @@
 // Words for tests that something is refused.
 import { readFile } from 'node:fs/promises'
 
-const read = (path) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8')
-
-/** Runs the SQL files below the project's folder. */
-export async function load(sql, ...paths) {
-  for (const path of paths) await sql.unsafe(await read(path))
-}
-
 /** The text of docs/security.md. */
-export const page = () => read('docs/security.md')
+export const page = () => readFile(new URL('../../docs/security.md', import.meta.url), 'utf8')
 
 /** The SQL that docs/security.md tells to run. */
 export async function documented() {

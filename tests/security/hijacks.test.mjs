@@ -1,8 +1,8 @@
 // Code of others in pgflow's way: search paths, temporary objects, schemas that pgflow calls into, PGMQ's own functions.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { brokenInvariants, freshDatabase } from '../clients/database.mjs'
-import { code, documented, failure, load } from './attempts.mjs'
+import { brokenInvariants, freshDatabase, load } from '../clients/database.mjs'
+import { code, documented, failure } from './attempts.mjs'
 
 const { sql, connect } = await freshDatabase(import.meta.url)
 const FIXTURES = ['realtime', 'cron', 'net', 'vault'].map((name) => `tests/fixtures/${name}.sql`)

@@ -1,9 +1,9 @@
 // The roles of docs/security.md, with exactly the grants that it lists.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { brokenInvariants, freshDatabase } from '../clients/database.mjs'
+import { brokenInvariants, freshDatabase, load } from '../clients/database.mjs'
 import { work } from '../clients/worker.mjs'
-import { TABLELESS, TABLES, callsOfAll, code, documented, load, page } from './attempts.mjs'
+import { TABLELESS, TABLES, callsOfAll, code, documented, page } from './attempts.mjs'
 
 const { sql, connect } = await freshDatabase(import.meta.url)
 for (const block of await documented()) await sql.unsafe(block)

@@ -1,9 +1,9 @@
 // Row security on pgflow's tables: an error for whoever it applies to, no effect on others.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineFlow, freshDatabase } from '../clients/database.mjs'
+import { defineFlow, freshDatabase, load } from '../clients/database.mjs'
 import { work } from '../clients/worker.mjs'
-import { TABLELESS, TABLES, callsOfAll, code, failure, load } from './attempts.mjs'
+import { TABLELESS, TABLES, callsOfAll, code, failure } from './attempts.mjs'
 
 const { sql, connect } = await freshDatabase(import.meta.url)
 await load(sql, 'tests/fixtures/cron.sql', 'tests/fixtures/net.sql', 'tests/fixtures/vault.sql', 'sql/optional/prune_data_older_than.sql')
