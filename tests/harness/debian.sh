@@ -1,17 +1,22 @@
 # shellcheck shell=bash
 # Debian packages for a test alone: unpacked into a folder, not installed. Sourced after env.sh.
 
-# apt-get with package lists and sources of its own in a folder. Sources are of Debian 12's main archive.
+# apt-get with package lists and a cache of its own in a folder, and sources of its own where the folder has a source.list.
 private_apt() { # FOLDER ARGUMENT ...
-  local folder=$1
+  local folder=$1 options=(-o Dir::State::Lists="$1/lists" -o Dir::Cache="$1")
   shift
   mkdir -p "$folder/lists/partial"
-  printf 'deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s\n' \
-    'http://deb.debian.org/debian bookworm main' >"$folder/source.list"
-  apt-get -qq "${apt_user[@]}" -o Dir::State::Lists="$folder/lists" -o Dir::Cache="$folder" "$@"
+  [ ! -f "$folder/source.list" ] ||
+    options+=(-o Dir::Etc::SourceList="$folder/source.list" -o Dir::Etc::SourceParts=/dev/null)
+  apt-get -qq "${apt_user[@]}" "${options[@]}" "$@"
 }
 apt_user=()
 [ "$(id -u)" -ne 0 ] || apt_user=(-o APT::Sandbox::User=root)
+
+private_source() { # FOLDER TYPE RELEASE
+  printf '%s [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n' \
+    "$2" http://deb.debian.org/debian "$3" >"$1/source.list"
+}
 
 # Downloads packages and unpacks them together. Where apt has no package lists, it is given some, for this alone.
 unpack_packages() { # FOLDER PACKAGE ...
@@ -26,16 +31,34 @@ unpack_packages() { # FOLDER PACKAGE ...
   rm -rf "$download"
 }
 
+# The same with packages of a newer Debian, and the libraries that they need: as on a machine where nothing is installed.
+unpack_newer_packages() { # FOLDER RELEASE PACKAGE ...
+  local folder=$1 download=$1.download release=$2 package names
+  shift 2
+  rm -rf "$folder" "$download"
+  mkdir -p "$folder" "$download"
+  private_source "$download" deb "$release"
+  touch "$download/status"
+  private_apt "$download" update || return 1
+  # Only what is a library or asked for: no shell, no perl, no compiler.
+  names=$(private_apt "$download" -o Dir::State::status="$download/status" --simulate --no-install-recommends install "$1" |
+    sed -nE 's/^Inst ((lib|zlib)[^ ]*) .*/\1/p') || return 1
+  # shellcheck disable=SC2086 # many words
+  (cd "$download" && private_apt "$download" download $names "$@") || return 1
+  for package in "$download"/*.deb; do dpkg-deb --extract "$package" "$folder" || return 1; done
+  rm -rf "$download"
+}
+
 # Downloads a source package and unpacks its original source.
 download_source() { # FOLDER PACKAGE
   local folder=$1 download=$1.download
   rm -rf "$folder" "$download"
   mkdir -p "$folder" "$download"
+  private_source "$download" deb-src bookworm
   (
     cd "$download"
-    local sources=(-o Dir::Etc::SourceList="$download/source.list" -o Dir::Etc::SourceParts=/dev/null)
-    private_apt "$download" "${sources[@]}" update
-    private_apt "$download" "${sources[@]}" source --download-only "$2"
+    private_apt "$download" update
+    private_apt "$download" source --download-only "$2"
   )
   tar --extract --strip-components=1 --directory "$folder" --file "$download"/*.orig.tar.*
   rm -rf "$download"

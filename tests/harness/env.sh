@@ -4,7 +4,9 @@
 #
 # Sets: project   the project's folder
 #       tools     the folder with this project's own cargo-pgrx
-#       postgres  which PostgreSQL: pg15, or pg15-cassert, which has its assertions compiled in
+#       postgres  which PostgreSQL: pg15 to pg18, or pg15-cassert, which has its assertions compiled in
+#       feature   its major version, as Cargo.toml's features and cargo-pgrx name it
+#       pgmq      which version of PGMQ
 #       base      the folder for the private PostgreSQL and its servers (docs/adr/0002-private-server.md)
 #       server_user, as_server   who runs servers, and how a command is run as that user
 
@@ -14,7 +16,6 @@ PATH=$PATH:/usr/sbin # runuser, which root lacks after a plain su
 
 project=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 tools=$project/.build/tools
-system_pg_config=/usr/lib/postgresql/15/bin/pg_config
 
 say() { printf '%s\n' "-- $*"; }
 die() { printf '%s\n' "$*" >&2; exit 1; }
@@ -54,15 +55,17 @@ for variable in ${!PG*}; do
   [[ $variable = PGFLOW_* ]] || unset "$variable"
 done
 unset variable RUST_BACKTRACE
-# The PostgreSQL to build for and test on, in a folder of that name below the base: setup.sh makes it. Each has its own
-# compiled dependencies.
+# The PostgreSQL to build for and test on, in a folder of that name below the base, and the PGMQ that is in it: setup.sh
+# makes them (docs/adr/0012-versions.md). Each PostgreSQL has its own compiled dependencies.
 postgres=${PGFLOW_POSTGRES:-pg15}
+feature=${postgres%-cassert}
+pgmq=${PGFLOW_PGMQ:-1.13.0}
 export PGRX_HOME=$base/pgrx
 if [ "$postgres" != pg15 ]; then
   PGRX_HOME=$base/pgrx-$postgres
   export CARGO_TARGET_DIR=$base/target-$postgres
 fi
-export PG_CONFIG=$base/$postgres${system_pg_config#/usr}
+export PG_CONFIG=$base/$postgres/bin/pg_config
 export PATH=$tools/bin:${PG_CONFIG%/*}:$PATH
 export USER=${USER:-$(id -un)}
 

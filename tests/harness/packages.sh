@@ -7,6 +7,7 @@ packages=(postgresql-15 postgresql-server-dev-15 build-essential pkg-config clan
 [ "$(id -u)" -ne 0 ] || packages+=(sudo) # cargo-pgrx runs the tests' server through it
 command -v node >/dev/null || packages+=(nodejs)
 command -v npm >/dev/null || packages+=(npm)
+case ${PGFLOW_POSTGRES:-} in pg16 | pg18) command -v pip3 >/dev/null || packages+=(python3-pip) ;; esac
 
 is_installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 

@@ -16,7 +16,7 @@ usage() { sed -n 's/^#   //p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 command=${1:-}
 name=${2:-}
 [[ $command = stop-all || $name =~ ^[a-z0-9_-]{1,16}$ ]] || usage
-case $name in tools | pg15* | pgrx* | target-* | debian-* | unit) usage ;; esac # other folders of the base
+case $name in tools | pg1* | pgrx* | target-* | debian-* | unit) usage ;; esac # other folders of the base
 folder=$base/$name
 data=$folder/data
 

@@ -23,7 +23,7 @@ private_folder "$server"
 # A test's server has one database, and some tests count what is in it: one at a time.
 export RUST_TEST_THREADS=1
 status=0
-cargo pgrx test pg15 "${options[@]}" "$@" 2>&1 | tee "$project/.build/cargo-test.log" || status=$?
+cargo pgrx test "$feature" "${options[@]}" "$@" 2>&1 | tee "$project/.build/cargo-test.log" || status=$?
 
 awk '/^test result:/ { passed += $4; failed += $6 }
   END { printf "%d passed, %d failed\n", passed, failed }' "$project/.build/cargo-test.log"
