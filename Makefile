@@ -5,7 +5,7 @@ harness := tests/harness
 .DEFAULT_GOAL := help
 .PHONY: help setup build install-dev install demo demo-stop lint clean
 .PHONY: test test-architecture test-licenses test-unit test-isolation test-clients test-docs test-security test-fuzz test-dump
-.PHONY: test-upgrade test-prune test-cron test-demo test-model test-reliability test-assertions
+.PHONY: test-upgrade test-prune test-cron test-demo test-model test-reliability test-assertions test-matrix
 .PHONY: upgrade-script mutants bench
 .NOTPARALLEL:
 
@@ -87,6 +87,9 @@ test-reliability: install-dev ## load and faults for long, 25 minutes; PART=race
 test-assertions: ## on a PostgreSQL that is built with its assertions, half an hour
 	@PGFLOW_POSTGRES=pg15-cassert $(harness)/setup.sh
 	@PGFLOW_POSTGRES=pg15-cassert $(harness)/run_all.sh unit isolation clients reliability
+
+test-matrix: ## every suite on PostgreSQL 15 to 18 with PGMQ 1.11.0 and 1.13.0, two hours; or PAIRS="17/1.13.0 ..."
+	@$(harness)/matrix.sh $(PAIRS)
 
 bench: install-dev ## pgflow against PL/pgSQL pgflow and the floor, half an hour; PART=cycle, growth, conditions, memory or first
 	@benches/run.sh $(PART)

@@ -9,7 +9,7 @@ only=" $* "
 
 layer() { # NAME COMMAND WHAT
   [[ $only = "  " || $only = *" $1 "* ]] || return 0
-  local status=0 ok=0 not_ok=0 sum='^[0-9]+ passed, [0-9]+ failed$' log=$project/.build/test-$1.log
+  local status=0 ok=0 not_ok=0 sum='^[0-9]+ passed, [0-9]+ failed$' log=$project/.build/test-$postgres-$pgmq-$1.log
   say "$1: $3"
   SECONDS=0
   $2 2>&1 | tee "$log" | sed -uE "s/$sum/$1: &/" || status=$?
@@ -40,6 +40,7 @@ if tests/harness/install.sh; then
   layer demo tests/demo/run.sh "the demo, and the statements that it proposes"
   layer reliability "tests/reliability/suite.sh short" "load, crashes, failover, PgBouncer; two and a half minutes"
   layer bench benches/short.sh "one short round of the bench"
+  layer versions "tests/harness/matrix.sh short" "a short suite on PostgreSQL 18, for which all is compiled anew"
   layer cron tests/cron/run.sh "what is scheduled with the real pg_cron, and that it runs"
 else
   failed=$((failed + 1))
