@@ -4,33 +4,12 @@
 # restored one. The same where PGMQ leaves its queues out, after one more statement. Then, what DROP EXTENSION leaves.
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/env.sh"
 . "$project/tests/harness/checks.sh"
+. "$project/tests/dump/database.sh"
 
-here=$project/tests/dump
 work=$project/.build/dump-output
 rm -rf "$work"
 mkdir -p "$work"
 test_server dump
-
-sql() {
-  PGOPTIONS='-c client_min_messages=warning' psql --no-psqlrc --quiet --tuples-only --no-align \
-    --set ON_ERROR_STOP=1 --dbname "$1" "${@:2}"
-}
-
-statuses() {
-  sql "$1" --command "
-    select 'run ' || status from pgflow.runs union select 'step ' || status from pgflow.step_states
-    union select 'task ' || status from pgflow.step_tasks order by 1"
-}
-
-broken_rules() { sql "$1" --command "select coalesce(string_agg(b, E'\n'), 'none') from pgflow_invariants.broken() as b"; }
-
-outcome() {
-  sql "$1" --command "
-    select right(run_id::text, 1), status, output from pgflow.runs where flow_slug = 'live' order by 1;
-    select step_slug, task_index, status, attempts_count, message_id from pgflow.step_tasks
-    where flow_slug = 'live' order by message_id;
-    select 'left in the queue', message from pgmq.q_live"
-}
 
 sql postgres --command 'create database original' >/dev/null
 sql original --file "$here/fill.sql" >/dev/null
