@@ -29,7 +29,7 @@ arrived() { # HOW
   check "$1: no rule is broken at the end" none "$(broken_rules original)"
 }
 
-say "$(old bash -c '. "$0" && postgres --version' "$project/tests/harness/env.sh") to $(postgres --version)"
+say "$("$base/pg15/bin/postgres" --version) to $(postgres --version)"
 old "$server" start old fsync=off
 at old
 sql postgres --command 'create database original' >/dev/null
