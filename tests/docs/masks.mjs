@@ -2,6 +2,7 @@
 const masks = [
   [/\b[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\b/g, 'UUID'], // random; written ones are not
   [/\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?([+-]\d\d(:?\d\d)?)?/g, 'TIME'],
+  [/(?<=\bpgmq +\| )\d+(\.\d+)+/g, 'VERSION'], // PGMQ's: the tests run on several
   [/\b\d\d:\d\d:\d\d(\.\d+)\b/g, 'DURATION'], // whole seconds are somebody's choice, and compared
 ]
 
