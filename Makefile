@@ -5,7 +5,7 @@ harness := tests/harness
 .DEFAULT_GOAL := help
 .PHONY: help setup build install-dev install demo demo-stop lint clean
 .PHONY: test test-architecture test-licenses test-unit test-isolation test-clients test-docs test-security test-fuzz test-dump
-.PHONY: test-upgrade test-prune test-cron test-demo test-model test-reliability test-assertions test-matrix
+.PHONY: test-upgrade test-prune test-cron test-demo test-model test-reliability test-assertions test-matrix test-major
 .PHONY: upgrade-script mutants bench
 .NOTPARALLEL:
 
@@ -65,6 +65,9 @@ test-fuzz: install-dev ## 20,000 hostile calls, two minutes; or those of SEED, C
 
 test-dump: install-dev ## pg_dump and restore
 	@tests/dump/run.sh
+
+test-major: install-dev ## from PostgreSQL 15 to that of PGFLOW_POSTGRES, by pg_upgrade and by a dump
+	@tests/dump/major.sh
 
 test-upgrade: install-dev ## adoption of 0.16.0, the upgrade from it, and upgrades that must fail
 	@tests/upgrade/run.sh
