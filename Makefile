@@ -66,7 +66,7 @@ test-fuzz: install-dev ## 20,000 hostile calls, two minutes; or those of SEED, C
 test-dump: install-dev ## pg_dump and restore
 	@tests/dump/run.sh
 
-test-major: install-dev ## from PostgreSQL 15 to that of PGFLOW_POSTGRES, by pg_upgrade and by a dump
+test-major: install-dev ## to the PostgreSQL of PGFLOW_POSTGRES=pg17 or pg18 from two versions before, by pg_upgrade and by a dump
 	@tests/dump/major.sh
 
 test-upgrade: install-dev ## adoption of 0.16.0, the upgrade from it, and upgrades that must fail

@@ -1,13 +1,18 @@
 #!/usr/bin/env bash
-# A database goes from PostgreSQL 15 to a newer one, which PGFLOW_POSTGRES names: by pg_upgrade, and by a dump that the
-# newer pg_dump makes. It comes there whole, and the work that was under way goes on.
+# A database goes to the PostgreSQL that PGFLOW_POSTGRES names from the version two before: by pg_upgrade, and by a dump
+# that the newer pg_dump makes. It comes there whole, and the work that was under way goes on. These two pairs are built
+# alike, 15 and 17 by Debian, 16 and 18 as wheels (docs/versions.md#when-versions-change).
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/env.sh"
 . "$project/tests/harness/checks.sh"
 . "$project/tests/dump/database.sh"
-[ "$feature" != pg15 ] || die "PGFLOW_POSTGRES names the PostgreSQL to go to: pg16, pg17 or pg18"
+case $feature in
+  pg17) from=pg15 ;;
+  pg18) from=pg16 ;;
+  *) die "PGFLOW_POSTGRES names the PostgreSQL to go to: pg17 or pg18" ;;
+esac
 
 server=$project/tests/harness/server.sh
-old() { PGFLOW_POSTGRES=pg15 "$@"; }
+old() { PGFLOW_POSTGRES=$from "$@"; }
 old "$project/tests/harness/setup.sh"
 old "$project/tests/harness/install.sh"
 
@@ -29,7 +34,7 @@ arrived() { # HOW
   check "$1: no rule is broken at the end" none "$(broken_rules original)"
 }
 
-say "$("$base/pg15/bin/postgres" --version) to $(postgres --version)"
+say "$("$base/$from/bin/postgres" --version) to $(postgres --version)"
 old "$server" start old fsync=off
 at old
 sql postgres --command 'create database original' >/dev/null
@@ -49,7 +54,7 @@ checksums=()
 private_folder "$base/new"
 as_server initdb --pgdata "$base/new/data" --username postgres --encoding UTF8 --locale C.UTF-8 \
   --no-instructions "${checksums[@]}" >/dev/null
-as_server pg_upgrade --old-bindir "$base/pg15/bin" --new-bindir "$base/$postgres/bin" --old-datadir "$base/old/data" \
+as_server pg_upgrade --old-bindir "$base/$from/bin" --new-bindir "$base/$postgres/bin" --old-datadir "$base/old/data" \
   --new-datadir "$base/new/data" --username postgres --socketdir "$base/new" >"$project/.build/pg_upgrade.log" 2>&1 ||
   tail -n 30 "$project/.build/pg_upgrade.log"
 "$server" start new fsync=off listen_addresses= "unix_socket_directories=$base/new"

@@ -10,7 +10,7 @@ harness=$(dirname "${BASH_SOURCE[0]}")
 layers=(unit isolation clients docs security fuzz dump major upgrade prune demo reliability)
 pairs=("$@")
 if [ "${1:-}" = short ]; then
-  layers=(unit isolation clients major upgrade)
+  layers=(unit isolation clients upgrade)
   pairs=(18/1.13.0)
 elif [ $# -eq 0 ]; then
   # What Debian 12's PostgreSQL keeps in the end is the PGMQ that everything else expects.

@@ -35,8 +35,9 @@ if tests/harness/install.sh; then
   layer security tests/security/run.sh "roles, hijacks, row security and memory"
   layer fuzz tests/fuzz/run.sh "every function with hostile arguments"
   layer dump tests/dump/run.sh "pg_dump and restore"
-  [ "$feature" = pg15 ] ||
-    layer major tests/dump/major.sh "from PostgreSQL 15 to this one, by pg_upgrade and by a dump"
+  case $feature in pg17 | pg18)
+    layer major tests/dump/major.sh "to this PostgreSQL from the version two before, by pg_upgrade and by a dump" ;;
+  esac
   layer upgrade tests/upgrade/run.sh "adoption of 0.16.0, the upgrade from it, and upgrades that must fail"
   layer prune tests/prune/run.sh "the optional pruning function"
   layer demo tests/demo/run.sh "the demo, and the statements that it proposes"
