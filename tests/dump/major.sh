@@ -44,6 +44,7 @@ before=$(content original)
 pg_dump --create --dbname original --file "$project/.build/major.sql"
 "$server" start restored fsync=off
 at restored
+sql postgres --command 'create role dump_client' # roles are the cluster's: a database's dump has none
 sql postgres --file "$project/.build/major.sql" >/dev/null
 arrived 'dump and restore'
 
