@@ -1,0 +1,77 @@
+# shellcheck shell=bash
+# The release archive, and `make install` from the PGXN distribution, on copies of the private PostgreSQL. Sourced by run.sh.
+
+copy=$base/$postgres-package
+
+# A copy without pgflow and PGMQ.
+copy_server() {
+  rm -rf "$copy"
+  cp -a "$base/$postgres" "$copy"
+  pg_config=$copy/bin/pg_config
+  extensions=$("$pg_config" --sharedir)/extension
+  rm -f "$extensions"/pg{flow,mq}{.control,--*} "$("$pg_config" --pkglibdir)/pgflow.so"
+}
+
+# The flow, on a server of the copy.
+run_flow() {
+  local server=tests/harness/server.sh
+  export PGFLOW_POSTGRES=$postgres-package
+  "$server" start package-db fsync=off
+  "$server" psql package-db --no-psqlrc --set ON_ERROR_STOP=1 --file tests/package/flow.sql 2>&1 || true
+  "$server" drop package-db
+  export PGFLOW_POSTGRES=$postgres
+}
+
+test_archive() {
+  local library
+  check 'archive: its files' "INSTALL LICENSE extension install.sh lib postgresql" \
+    "$(cd "$folder/$archive" && echo *)"
+  check 'archive: scripts and control file are those of make install-dev' '' \
+    "$(diff -r "$folder/$archive/extension" "$("$PG_CONFIG" --sharedir)/extension" | grep -v "^Only in $base" || true)"
+  copy_server
+  "$folder/$archive/install.sh" "$pg_config" >/dev/null 2>&1 || true
+  check 'archive: without PGMQ nothing is copied' '' "$(find "$copy" -name '*pgflow*')"
+  tests/harness/package/from_source.sh install-pgmq "$pg_config"
+  library=$("$pg_config" --pkglibdir)/pgflow.so
+  echo 'an old library' >"$library"
+  exec 9<"$library"
+  "$folder/$archive/install.sh" "$pg_config"
+  check 'archive: the library replaces an old one, which who has it open keeps' 'an old library' "$(cat <&9)"
+  exec 9<&-
+  check 'archive: a flow runs to its end' "$ran" "$(run_flow)"
+}
+
+# PGXN clients unpack the zip and call make in it; there is no git.
+test_pgxn() {
+  local pgxn=$folder/pgflow-$version
+  python3 -m zipfile --extract "$dist/pgflow-$version.zip" "$folder"
+  find "$pgxn" \( -name '*.sh' -o -name run \) -exec chmod +x {} + # which Python's unzip does not
+  pgxn_meta_is_valid "$pgxn"
+  copy_server
+  mkdir "$pgxn/.build"
+  ln -s "$tools" "$pgxn/.build/tools"
+  make --directory "$pgxn" install-pgmq PG_CONFIG="$pg_config"
+  make --directory "$pgxn" all PG_CONFIG="$pg_config"
+  make --directory "$pgxn" install PG_CONFIG="$pg_config"
+  check 'make install: scripts and control file are those of make install-dev' '' \
+    "$(diff -r "$extensions" "$("$PG_CONFIG" --sharedir)/extension" | grep pgflow || true)"
+  check 'make install: a flow runs to its end' "$ran" "$(run_flow)"
+  check 'make install, again: nothing is compiled, not even with a cargo that fails' \
+    "-- PGMQ is there: $pgmq
+-- installed into $("$pg_config" --version). In a database, as a superuser: create extension pgflow cascade;" \
+    "$(PATH=$fake/bin:$PATH; fake_server none; program cargo 'exit 127'
+      make --silent --no-print-directory --directory "$pgxn" install PG_CONFIG="$pg_config" 2>&1)"
+}
+
+pgxn_meta_is_valid() { # FOLDER
+  local pgxn_meta=0.7.0
+  if [ ! -x "$tools/bin/pgxn_meta" ]; then
+    say "compiling pgxn_meta $pgxn_meta"
+    cargo install pgxn_meta --version "$pgxn_meta" --locked --quiet --root "$tools"
+  fi
+  check 'META.json: pgxn_meta finds it valid' "$1/META.json is OK" "$("$tools/bin/pgxn_meta" "$1/META.json" 2>&1)"
+  check 'META.json: the files that it names are there' '' \
+    "$(cd "$1" && sed -n 's/.*"\(doc\)\?file": "\(.*\)".*/\2/p' META.json | xargs ls 2>&1 >/dev/null)"
+  check 'META.json: each PostgreSQL that can be built for is in its range' 'requires PostgreSQL >= 15.0.0, < 19.0.0' \
+    "$(sed -n 's/.*"\(requires\)": { "PostgreSQL": "\([^"]*\)".*/\1 PostgreSQL \2/p' "$1/META.json")"
+}
