@@ -67,6 +67,12 @@ test_refusals() {
     "install it, on Debian: apt-get install postgresql-$major"
 
   fake_server "PostgreSQL $major.99"
+  rm -r "$fake/share" "$fake/include/postgres.h"
+  refused 'no headers, and none but those are needed to compile' \
+    "PostgreSQL $major.99 has no headers: $fake/include/postgres.h is missing" \
+    "install them, on Debian: apt-get install postgresql-server-dev-$major" tests/harness/package/from_source.sh build
+
+  fake_server "PostgreSQL $major.99"
   rm "$fake/share/extension/pgmq.control"
   refused 'no PGMQ, archive' "PGMQ is missing: $fake/share/extension has no pgmq.control" \
     "install it first: a package of postgresql-$major-pgmq, or https://github.com/pgmq/pgmq" "${from_archive[@]}"

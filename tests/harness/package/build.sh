@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Compiles the extension for release against the headers of a PostgreSQL, and puts what an installation copies into a
-# folder: lib/pgflow.so, extension/*, and a file `postgresql` with the major version. Compiles in CARGO_TARGET_DIR, with
-# the settings in PGRX_HOME and the cargo-pgrx on PATH.
+# Compiles the extension for release against the headers of a PostgreSQL, and puts what installs it into a folder:
+# lib/pgflow.so, extension/*, install.sh, and the major version in a file `postgresql`. Compiles in CARGO_TARGET_DIR,
+# with the settings in PGRX_HOME and the cargo-pgrx on PATH.
 #
 #   build.sh PG_CONFIG FOLDER
 set -euo pipefail
@@ -16,6 +16,7 @@ fi
 rm -rf "$2" "$2.root"
 mkdir -p "$2/lib"
 echo "$major" >"$2/postgresql"
+cp tests/harness/package/install.sh "$2/"
 cargo pgrx package --pg-config "$1" --out-dir "$2.root"
 mv "$2.root$("$1" --sharedir)/extension" "$2/"
 # shellcheck disable=SC2046 # names without spaces

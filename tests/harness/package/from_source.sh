@@ -48,6 +48,7 @@ build() {
 }
 
 install_pgmq() {
+  check_folders
   [ ! -f "$extensions/pgmq.control" ] ||
     refuse "there is a PGMQ already: $extensions/pgmq.control" "use it, or remove it first"
   tests/harness/rust.sh || exit 1 # cargo fetches it
@@ -62,12 +63,13 @@ case ${1:-} in
 esac
 find_server "${2:-}"
 # shellcheck disable=SC2046 # many words
-check_server $(sed -n 's/^pg\([0-9]*\) = .*/\1/p' Cargo.toml)
+check_version $(sed -n 's/^pg\([0-9]*\) = .*/\1/p' Cargo.toml)
 folder=$project/.build/install-pg$major
 built=$folder/files
 case $1 in
   build) is_built || build ;;
   install)
+    check_folders
     check_pgmq "install a package of it, or: make install-pgmq PG_CONFIG=$pg_config"
     is_built || build
     copy_into_server "$built"

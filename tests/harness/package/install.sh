@@ -30,22 +30,26 @@ find_server() { # [PG_CONFIG]
   pg_config=$(realpath --no-symlinks "$pg_config")
 }
 
-# Sets version, such as `PostgreSQL 15.20`, and major, libraries and extensions, its folders.
-check_server() { # SUPPORTED MAJOR ...
+# Sets version, such as `PostgreSQL 15.20`, and major.
+check_version() { # SUPPORTED MAJOR ...
+  local supported=$*
   version=$("$pg_config" --version </dev/null 2>/dev/null) || true
   [[ $version =~ ^PostgreSQL\ ([0-9]+) ]] ||
     refuse "$pg_config is no pg_config: it does not answer with PostgreSQL's version" "name the pg_config of a server"
   major=${BASH_REMATCH[1]}
-  local supported=$*
   [[ " $supported " = *" $major "* ]] ||
     refuse "$pg_config belongs to $version; this pgflow is for PostgreSQL ${supported// /, }" \
       "name the pg_config of another server"
+}
+
+# Sets libraries and extensions, the server's folders, and as_root, how to write there.
+check_folders() {
   libraries=$("$pg_config" --pkglibdir) extensions=$("$pg_config" --sharedir)/extension
   [[ -d $libraries && -d $extensions ]] ||
     refuse "$version has no server: $libraries or $extensions is missing" \
       "install it, on Debian: apt-get install postgresql-$major"
   as_root=()
-  if ! [ -w "$libraries" ] || ! [ -w "$extensions" ]; then
+  if ! [[ -w $libraries && -w $extensions ]]; then
     command -v sudo >/dev/null || refuse "$extensions is not yours to write, and there is no sudo" "do this as root"
     as_root=(sudo)
   fi
@@ -71,7 +75,8 @@ copy_into_server() { # FOLDER
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then
   here=$(dirname "$(realpath "$0")")
   find_server "${1:-}"
-  check_server "$(cat "$here/postgresql")"
+  check_version "$(cat "$here/postgresql")"
+  check_folders
   check_pgmq "install it first: a package of postgresql-$major-pgmq, or https://github.com/pgmq/pgmq"
   copy_into_server "$here"
 fi

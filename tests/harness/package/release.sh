@@ -30,7 +30,7 @@ archive() {
   name=pgflow-$version-$postgres-linux-$machine
   glibc=$(objdump -T "$work/files/lib/pgflow.so" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -n 1)
   mkdir "$work/$name"
-  cp -r "$work/files"/* LICENSE "$templates/install.sh" "$work/$name/"
+  cp -r "$work/files"/* LICENSE "$work/$name/"
   fill INSTALL VERSION="$version" MAJOR="$major" ARCH="$machine" GLIBC="${glibc#GLIBC_}" >"$work/$name/INSTALL"
   pack --directory "$work" "$name" >"$dist/$name.tar.gz"
 }
