@@ -12,14 +12,38 @@ copy_server() {
   rm -f "$extensions"/pg{flow,mq}{.control,--*} "$("$pg_config" --pkglibdir)/pgflow.so"
 }
 
-# The flow, on a server of the copy.
+# A server of the copy.
+server() { PGFLOW_POSTGRES=$postgres-package tests/harness/server.sh "$1" package-db "${@:2}"; }
+
 run_flow() {
-  local server=tests/harness/server.sh
-  export PGFLOW_POSTGRES=$postgres-package
-  "$server" start package-db fsync=off
-  "$server" psql package-db --no-psqlrc --set ON_ERROR_STOP=1 --file tests/package/flow.sql 2>&1 || true
-  "$server" drop package-db
-  export PGFLOW_POSTGRES=$postgres
+  server start fsync=off
+  server psql --no-psqlrc --set ON_ERROR_STOP=1 --file tests/package/flow.sql 2>&1 || true
+  server drop
+}
+
+# A statement fails with a message that docs/installation.md explains.
+explained() { # MESSAGE STATEMENT [DATABASE]
+  local found
+  found=$({ server psql --no-psqlrc --dbname "${3:-postgres}" --command "$2" 2>&1 >/dev/null || true; } | sed -n 's/^ERROR:  //p')
+  check "troubleshooting: $1" "$1" "$found"
+  check "troubleshooting: $1: the page has it" 1 "$(grep -cF "| \`$1\` |" docs/installation.md || true)"
+}
+
+test_messages() {
+  copy_server
+  server start fsync=off
+  explained 'extension "pgflow" is not available' 'create extension pgflow'
+  cp "$folder/$archive/extension"/* "$extensions/"
+  explained 'required extension "pgmq" is not installed' 'create extension pgflow'
+  explained 'extension "pgmq" is not available' 'create extension pgflow cascade'
+  tests/harness/package/from_source.sh install-pgmq "$pg_config"
+  explained 'could not access file "$libdir/pgflow": No such file or directory' 'create extension pgflow cascade'
+  "$folder/$archive/install.sh" "$pg_config"
+  server psql --quiet --command 'create role visitor' --command 'grant create on database postgres to visitor' \
+    --command "create database latin1 encoding 'LATIN1' locale 'C' template template0"
+  explained 'permission denied to create extension "pgflow"' 'set role visitor; create extension pgflow cascade'
+  explained 'pgflow needs a database with encoding "UTF8"' 'create extension pgflow cascade' latin1
+  server drop
 }
 
 test_archive() {
