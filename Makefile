@@ -90,7 +90,7 @@ test-docs: install-dev ## the documentation: SQL and its output, links, names, w
 test-demo: install-dev ## the demo, and the statements that it proposes
 	@tests/demo/run.sh
 
-test-package: setup ## what make package makes, and make install; PART=refusals, archive, messages, pgxn or debian
+test-package: setup ## what make package makes, and make install; PART=refusals, archive, messages, pgxn, dockerfiles or debian
 	@tests/package/run.sh $(PART)
 
 test-reliability: install-dev ## load and faults for long, 25 minutes; PART=races, pairs, crashes, failover, pgbouncer or workers
