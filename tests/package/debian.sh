@@ -63,6 +63,9 @@ postgresql-$major-pgmq $pgmq-1 installed" \
 
   apt purge --yes "postgresql-$major-pgflow"
   check 'packages: nothing of pgflow is left after it was purged' '' "$(files)"
+  check 'archive, by who may not write there, without sudo: refused' "-- taking /usr/bin/pg_config
+/usr/share/postgresql/$major/extension is not yours to write, and there is no sudo
+  do this as root" "$(in_debian runuser -u postgres -- "/packages/$archive/install.sh" 2>&1)"
   check 'archive, without an argument: it takes the pg_config on PATH' "-- taking /usr/bin/pg_config
 -- PGMQ is there: $pgmq
 -- installed into $(in_debian pg_config --version). In a database, as a superuser: create extension pgflow cascade;" \
