@@ -55,7 +55,7 @@ postgresql-$major-pgmq $pgmq-1 installed" \
   check 'packages: owner and modes' "root root 644" \
     "$(files | grep -v '/doc/' | sed "s|^|$debian|" | xargs stat --format '%U %G %a' | sort -u)"
   check 'packages: the files are those that were packed' '' "$(in_debian dpkg --verify "postgresql-$major-pgflow" "postgresql-$major-pgmq" 2>&1)"
-  check 'packages: documentation' 'changelog.Debian.gz copyright' "$(cd "$debian/usr/share/doc/postgresql-$major-pgflow" && echo *)"
+  check 'packages: documentation' 'THIRD-PARTY.gz changelog.Debian.gz copyright' "$(cd "$debian/usr/share/doc/postgresql-$major-pgflow" && echo *)"
 
   in_debian pg_conftool "$major" main set listen_addresses ''
   in_debian pg_ctlcluster "$major" main start

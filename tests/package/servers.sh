@@ -48,7 +48,7 @@ test_messages() {
 
 test_archive() {
   local library
-  check 'archive: its files' "INSTALL LICENSE extension install.sh lib postgresql" \
+  check 'archive: its files' "INSTALL LICENSE THIRD-PARTY extension install.sh lib postgresql" \
     "$(cd "$folder/$archive" && echo *)"
   check 'archive: scripts and control file are those of make install-dev' '' \
     "$(diff -r "$folder/$archive/extension" "$("$PG_CONFIG" --sharedir)/extension" | grep -v "^Only in $base" || true)"

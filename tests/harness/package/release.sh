@@ -30,7 +30,7 @@ archive() {
   name=pgflow-$version-$postgres-linux-$machine
   glibc=$(objdump -T "$work/files/lib/pgflow.so" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -n 1)
   mkdir "$work/$name"
-  cp -r "$work/files"/* LICENSE "$work/$name/"
+  cp -r "$work/files"/* LICENSE "$work/THIRD-PARTY" "$work/$name/"
   fill INSTALL VERSION="$version" MAJOR="$major" ARCH="$machine" GLIBC="${glibc#GLIBC_}" >"$work/$name/INSTALL"
   pack --directory "$work" "$name" >"$dist/$name.tar.gz"
 }
@@ -62,6 +62,8 @@ pgflow_package() {
   mkdir -p "$folder/usr/lib/postgresql/$major/lib" "$folder/usr/share/postgresql/$major"
   cp -r "$work/files/extension" "$folder/usr/share/postgresql/$major/"
   install -m 644 "$work/files/lib/pgflow.so" "$folder/usr/lib/postgresql/$major/lib/"
+  mkdir -p "$folder/usr/share/doc/postgresql-$major-pgflow"
+  gzip -9n <"$work/THIRD-PARTY" >"$folder/usr/share/doc/postgresql-$major-pgflow/THIRD-PARTY.gz"
   mkdir "$work/debian" # dpkg-shlibdeps looks for a source package's control file
   printf 'Source: pgflow\n\nPackage: pgflow\nArchitecture: any\n' >"$work/debian/control"
   libraries=$(cd "$work" && dpkg-shlibdeps -O files/lib/pgflow.so 2>/dev/null) # warns: it is not installed
@@ -90,6 +92,7 @@ say "building the extension in release mode, a few minutes the first time"
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH # not before: crates would be compiled anew
 strip --strip-unneeded "$work/files/lib/pgflow.so"
+"$templates/third_party.sh" "$feature" >"$work/THIRD-PARTY"
 archive
 case $postgres in # Debian 12's and Debian 13's
   pg15 | pg17)
