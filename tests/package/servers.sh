@@ -48,6 +48,8 @@ test_messages() {
 
 test_archive() {
   local library
+  check 'made again, everything is the same to the byte' "$(cd "$dist" && sha256sum -- *)" \
+    "$(sleep 1.1; tests/harness/package/release.sh >/dev/null 2>&1; cd "$dist" && sha256sum -- *)"
   check 'archive: its files' "INSTALL LICENSE THIRD-PARTY extension install.sh lib postgresql" \
     "$(cd "$folder/$archive" && echo *)"
   check 'archive: all scripts and the control file' \

@@ -91,7 +91,7 @@ say "building the extension in release mode, a few minutes the first time"
 "$templates/build.sh" "$PG_CONFIG" "$work/files"
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH # not before: crates would be compiled anew
-strip --strip-unneeded "$work/files/lib/pgflow.so"
+strip --strip-unneeded --remove-section=.comment "$work/files/lib/pgflow.so"
 "$templates/third_party.sh" "$feature" >"$work/THIRD-PARTY"
 archive
 case $postgres in # Debian 12's and Debian 13's
