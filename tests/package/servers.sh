@@ -26,10 +26,11 @@ explained() { # MESSAGE STATEMENT [DATABASE]
   local found
   found=$({ server psql --no-psqlrc --dbname "${3:-postgres}" --command "$2" 2>&1 >/dev/null || true; } | sed -n 's/^ERROR:  //p')
   check "troubleshooting: $1" "$1" "$found"
-  check "troubleshooting: $1: the page has it" 1 "$(grep -cF "| \`$1\` |" docs/installation.md || true)"
+  check "troubleshooting: $1: the page has it" 1 "$(grep -cF "\`$1\`" docs/installation.md || true)"
 }
 
 test_messages() {
+  local library
   copy_server
   server start fsync=off
   explained 'extension "pgflow" is not available' 'create extension pgflow'
@@ -37,7 +38,9 @@ test_messages() {
   explained 'required extension "pgmq" is not installed' 'create extension pgflow'
   explained 'extension "pgmq" is not available' 'create extension pgflow cascade'
   tests/harness/package/from_source.sh install-pgmq "$pg_config"
-  explained 'could not access file "$libdir/pgflow": No such file or directory' 'create extension pgflow cascade'
+  # shellcheck disable=SC2016 # PostgreSQL's own $
+  if [ "$major" -lt 18 ]; then library='$libdir/pgflow'; else library=pgflow; fi
+  explained "could not access file \"$library\": No such file or directory" 'create extension pgflow cascade'
   "$folder/$archive/install.sh" "$pg_config"
   server psql --quiet --command 'create role visitor' --command 'grant create on database postgres to visitor' \
     --command "create database latin1 encoding 'LATIN1' locale 'C' template template0"
