@@ -3,10 +3,10 @@
 SHELL := /bin/bash
 harness := tests/harness
 .DEFAULT_GOAL := help
-.PHONY: help setup build install-dev install demo demo-stop lint clean
+.PHONY: help setup build install-dev all install install-pgmq package demo demo-stop lint clean
 .PHONY: test test-architecture test-licenses test-unit test-isolation test-clients test-docs test-security test-fuzz test-dump
-.PHONY: test-upgrade test-prune test-cron test-demo test-model test-reliability test-assertions test-matrix test-major
-.PHONY: upgrade-script mutants bench
+.PHONY: test-package test-upgrade test-prune test-cron test-demo test-model test-reliability test-assertions
+.PHONY: test-matrix test-major upgrade-script mutants bench
 .NOTPARALLEL:
 
 help: ## this list
@@ -21,8 +21,17 @@ build: setup ## compile the extension, with debug checks
 install-dev: setup ## compile for release and install into the private PostgreSQL
 	@$(harness)/install.sh
 
-install: install-dev ## copy it into this machine's PostgreSQL 15, with sudo where needed; PG_CONFIG=... into another
-	@$(harness)/install_into.sh $(or $(PG_CONFIG),/usr/lib/postgresql/15/bin/pg_config)
+all: ## compile for the PostgreSQL server of PG_CONFIG, for `make install` to copy
+	@$(harness)/package/from_source.sh build $(PG_CONFIG)
+
+install: ## compile, and copy into the server of PG_CONFIG=..., PostgreSQL 15 to 18; with sudo where needed
+	@$(harness)/package/from_source.sh install $(PG_CONFIG)
+
+install-pgmq: ## copy PGMQ into the server of PG_CONFIG=..., where it is missing
+	@$(harness)/package/from_source.sh install-pgmq $(PG_CONFIG)
+
+package: setup ## archive, Debian packages and PGXN zip for PGFLOW_POSTGRES=pg15 to pg18, into .build/dist
+	@$(harness)/package/release.sh
 
 upgrade-script: ## write the update scripts of sql/ anew from sql/upgrade/
 	@for source in sql/upgrade/*.sql; do step=$$(basename $$source .sql) && \
@@ -83,6 +92,9 @@ test-docs: install-dev ## the documentation: SQL and its output, links, names, w
 
 test-demo: install-dev ## the demo, and the statements that it proposes
 	@tests/demo/run.sh
+
+test-package: setup ## what make package makes, and make install; PART=refusals, archive, messages, pgxn, dockerfiles or debian
+	@tests/package/run.sh $(PART)
 
 test-reliability: install-dev ## load and faults for long, 25 minutes; PART=races, pairs, crashes, failover, pgbouncer or workers
 	@tests/reliability/suite.sh long $(PART)

@@ -1,7 +1,7 @@
 // Prints a line for each crate that does not come from crates.io, has no checksum in Cargo.lock, or is under a licence that
 // deny.toml does not allow. Fails when Cargo.lock does not match Cargo.toml.
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 
 const REGISTRY = 'registry+https://github.com/rust-lang/crates.io-index'
 const [, list] = readFileSync(new URL('deny.toml', import.meta.url), 'utf8').match(/^allow = \[(.*?)^\]/ms)
@@ -30,7 +30,8 @@ function isAllowed(expression) {
   return either()
 }
 
-for (const folder of ['.', 'tests/harness/pgmq']) {
+const pgmq = readdirSync('tests/harness/pgmq').map((version) => `tests/harness/pgmq/${version}`)
+for (const folder of ['.', ...pgmq]) {
   const lock = readFileSync(`${folder}/Cargo.lock`, 'utf8')
   const pinned = new Set([...lock.matchAll(/^name = "(.+)"\nversion = "(.+)"\nsource = ".+"\nchecksum = /gm)].map(([, n, v]) => `${n} ${v}`))
   const metadata = execFileSync(

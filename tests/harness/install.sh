@@ -7,10 +7,5 @@ cd "$project"
 say "building the extension in release mode, a few minutes the first time"
 cargo pgrx install --release --pg-config "$PG_CONFIG"
 
-extensions=$("$PG_CONFIG" --sharedir)/extension
-for script in sql/pgflow--*.sql; do
-  case ${script#sql/pgflow--} in
-    '*.sql' | *--*) ;; # no script at all; a step between two versions, which cargo-pgrx has copied
-    *) cp "$script" "$extensions/" ;;
-  esac
-done
+# shellcheck disable=SC2046 # names without spaces
+cp $(tests/harness/base_scripts.sh) "$("$PG_CONFIG" --sharedir)/extension/"

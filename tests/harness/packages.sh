@@ -32,14 +32,7 @@ if [ ${#missing[@]} -gt 0 ]; then
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
 fi
 
-if ! version=$(cargo --version 2>/dev/null | cut -d' ' -f2) || [ -z "$version" ]; then
-  echo "Rust is missing: install it from https://rustup.rs (1.95 or newer)" >&2
-  exit 1
-fi
-if [ "$(printf '%s\n' 1.95 "$version" | sort -V | head -n 1)" != 1.95 ]; then
-  echo "cargo is $version, 1.95 or newer is needed: rustup update stable" >&2
-  exit 1
-fi
+"$(dirname "${BASH_SOURCE[0]}")/rust.sh"
 
 version=$(node --version)
 if [ "$(printf '%s\n' v18 "$version" | sort -V | head -n 1)" != v18 ]; then

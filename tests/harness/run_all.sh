@@ -43,6 +43,8 @@ if tests/harness/install.sh; then
   layer demo tests/demo/run.sh "the demo, and the statements that it proposes"
   layer reliability "tests/reliability/suite.sh short" "load, crashes, failover, PgBouncer; two and a half minutes"
   layer bench benches/short.sh "one short round of the bench"
+  [ "$postgres" != pg15 ] ||
+    layer package "tests/package/run.sh refusals archive messages debian" "installers, and the Debian packages in a clean Debian"
   layer versions "tests/harness/matrix.sh short" "a short suite on PostgreSQL 18, for which all is compiled anew"
   layer cron tests/cron/run.sh "what is scheduled with the real pg_cron, and that it runs"
 else
