@@ -81,14 +81,14 @@ test-docs: install-dev ## the documentation: SQL and its output, links, names, w
 test-demo: install-dev ## the demo, and the statements that it proposes
 	@tests/demo/run.sh
 
-test-reliability: install-dev ## load and faults for long, 25 minutes; PART=races, pairs, crashes, failover, pgbouncer or workers
+test-reliability: install-dev ## load and faults for long, 25 minutes; PART=races, pairs, crashes, failover, pgbouncer, workers or queues
 	@tests/reliability/suite.sh long $(PART)
 
 test-assertions: ## on a PostgreSQL that is built with its assertions, half an hour
 	@PGFLOW_POSTGRES=pg15-cassert $(harness)/setup.sh
 	@PGFLOW_POSTGRES=pg15-cassert $(harness)/run_all.sh unit isolation clients reliability
 
-bench: install-dev ## pgflow against PL/pgSQL pgflow and the floor, half an hour; PART=cycle, growth, conditions, memory or first
+bench: install-dev ## pgflow against PL/pgSQL pgflow and the floor, half an hour; PART=cycle, growth, conditions, memory, first, or scaling
 	@benches/run.sh $(PART)
 
 mutants: setup ## breaks the engine on purpose, mistake by mistake: each must make a test fail; an hour
