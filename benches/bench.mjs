@@ -2,7 +2,7 @@
 // goes on larger means: see docs/scaling.md.
 //
 //   node bench.mjs [cycle] [growth] [conditions] [memory] [first]   all of them without an argument
-//   node bench.mjs [node] [size] [pool] [queues] [replica]          for docs/scaling.md; scaling means all of these
+//   node bench.mjs scaling   for docs/scaling.md: workers, commits, databases, size, pool, queues and replica, or some of them
 //
 // BENCH_SHORT=1 runs each once with little work, to see that it runs. Tables go to standard output and to the folder
 // BENCH_OUTPUT; progress goes to standard error.
@@ -15,14 +15,14 @@ import { cycle } from "./cycle.mjs";
 import { firstUse } from "./first_use.mjs";
 import { growth } from "./growth.mjs";
 import { memory } from "./memory.mjs";
-import { node } from "./node.mjs";
+import { commits, databases, workers } from "./node.mjs";
 import { pool } from "./pool.mjs";
 import { queues } from "./queues.mjs";
 import { replica } from "./replica.mjs";
 import { size } from "./size.mjs";
 
 const engine = { cycle, growth, conditions, memory, first: firstUse };
-const scaling = { node, size, pool, queues, replica };
+const scaling = { workers, commits, databases, size, pool, queues, replica };
 const parts = { ...engine, ...scaling };
 const asked = process.argv.slice(2).flatMap((part) => (part === "scaling" ? Object.keys(scaling) : part));
 const wanted = asked.length > 0 ? asked : Object.keys(engine);

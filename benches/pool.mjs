@@ -16,21 +16,21 @@ const pooled = (sessions) => ({ protocol: "extended", host: folder(sessions), po
 const folder = (sessions) => `${process.env.PGHOST}-pool-${sessions}`;
 
 export async function pool({ short }) {
-  const seconds = short ? 2 : 8;
+  const seconds = short ? 1 : 8;
   return {
-    "pool.md": [await overhead(seconds), await fleet(short ? [20] : [200, 500], seconds), await pollers(seconds)].join("\n"),
+    "pool.md": [await overhead(short ? { seconds } : { seconds: 3, rounds: 3 }), await fleet(short ? [20] : [200, 500], seconds), await pollers(seconds)].join("\n"),
   };
 }
 
 /** The same busy workers on their own connections and through the pooler. */
-async function overhead(seconds) {
+async function overhead(pace) {
   const rows = [];
   for (const [name, how] of [
     ["direct, prepared statements", direct("prepared")],
     ["direct, none prepared", direct("extended")],
     ["PgBouncer, 10 sessions", pooled(10)],
   ]) {
-    rows.push([name, (await throughput({ clients: 10, seconds, ...how })).tasks]);
+    rows.push([name, (await throughput({ clients: 10, ...pace, ...how })).tasks]);
   }
   return "### Ten busy workers\n\nChains, claims of ten, reports one by one.\n\n" + table(["connections", "tasks per second"], rows);
 }
@@ -83,7 +83,7 @@ async function pollers(seconds) {
   };
   const rows = [];
   for (const [name, script] of Object.entries(waiting)) {
-    const idle = script && load(NATIVE, script, { clients: 30, seconds: seconds + 4, ...pooled(10) });
+    const idle = script && load(NATIVE, script, { clients: 30, seconds: seconds + 3, ...pooled(10) });
     await sleep(1000);
     const { tasks } = await throughput({ clients: 8, seconds, ...pooled(10) });
     await idle;

@@ -24,7 +24,8 @@ export async function queues({ short }) {
   for (const [name, change] of Object.entries(kinds)) {
     const found = [];
     for (const commit of ["on", "off"]) {
-      found.push(await throughput({ clients: 8, seconds: short ? 1 : 8, change, settings: `-c synchronous_commit=${commit}` }));
+      const pace = short ? { seconds: 1 } : { seconds: 3, rounds: 3 };
+      found.push(await throughput({ clients: 8, change, settings: `-c synchronous_commit=${commit}`, ...pace }));
     }
     rows.push([name, ...found.map(({ tasks }) => tasks), found[0].wal]);
   }

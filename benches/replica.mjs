@@ -25,7 +25,7 @@ const look =
   `select * from pgflow.run_progress where run_id = ${run};\n`;
 
 export async function replica({ short }) {
-  const seconds = short ? 2 : 10;
+  const seconds = short ? 1 : 8;
   define(NATIVE, "watched", workloads.diamond);
   sql(NATIVE, `select count(*) from generate_series(1, ${RUNS}) n, pgflow.start_flow('watched', '{}', ${run.replace(":n", "n")})`);
   process.stderr.write("-- making a standby\n");

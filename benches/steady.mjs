@@ -9,10 +9,20 @@ let serial = 0;
 
 /**
  * Tasks that clients complete per second, in a flow of its own: how many (`tasks`), how busy the machine was, in per cent
- * (`busy`), and the bytes of WAL per task (`wal`). `work` makes a worker's round out of slug, workload and claim; `change`
- * is done to the new flow, `during` while the clients work; everything else is for `load`.
+ * (`busy`), and the bytes of WAL per task (`wal`). Of several rounds it is the best, since other work on the machine can
+ * only take away. `work` makes a worker's round out of slug, workload and claim; `change` is done to the new flow, `during`
+ * while the clients work; everything else is for `load`.
  */
-export async function throughput({ database = NATIVE, workload = "chain", claim = 10, work = workScript, change = () => {}, during, ...how }) {
+export async function throughput({ rounds = 1, ...what }) {
+  let best = { tasks: 0 };
+  for (let round = 1; round <= rounds; round += 1) {
+    const found = await measure(what);
+    if (found.tasks > best.tasks) best = found;
+  }
+  return best;
+}
+
+async function measure({ database = NATIVE, workload = "chain", claim = 10, work = workScript, change = () => {}, during, ...how }) {
   const shape = workloads[workload];
   const slug = define(database, `steady_${(serial += 1)}`, shape);
   process.stderr.write(`-- ${database} ${slug}: ${workload}, claims of ${claim}, ${JSON.stringify(how)}\n`);

@@ -104,14 +104,14 @@ await allIsWell('after a promotion')
 await sql`create schema partman`
 await sql`create extension pg_partman schema partman`
 console.log(`-- pg_partman ${(await sql`select extversion from pg_extension where extname = 'pg_partman'`)[0].extversion}`)
-await replaceQueue('parted', `select pgmq.create_partitioned('parted', '100', '1000')`)
+await replaceQueue('parted', `select pgmq.create_partitioned('parted', '1000', '1000')`)
 await runs('parted', 300)
 await allIsWell('a partitioned queue')
 check('its messages were archived', 600, await count('pgmq.a_parted'))
 
 await runs('parted', 10)
 await runs('plain', 10)
-await sql`select setval('pgmq.q_parted_msg_id_seq', 5000)`
+await sql`select setval('pgmq.q_parted_msg_id_seq', 3500)`
 await runs('parted', 10)
 await sql`call partman.run_maintenance_proc()`
 check('retention drops the messages of unfinished tasks', '10 messages, 20 unfinished tasks', await depth('parted'))
@@ -127,6 +127,14 @@ check('its messages are in it', 20, await count('pgmq.a_filed'))
 await sql`call partman.run_maintenance_proc()`
 await sql`select pgflow.prune_data_older_than(interval '0')`
 check('pruning reaches partitioned archives', [0, 0], [await count('pgmq.a_parted'), await count('pgmq.a_filed')])
+
+// More messages than partitions were made for.
+await sql`select setval('pgmq.q_parted_msg_id_seq', 6000)`
+await runs('parted', 3000)
+await allIsWell('without a partition')
+check('what has no partition is in the default one', true, (await count('pgmq.a_parted_default')) > 0)
+check('and pg_partman makes none for it any more', 'P0001',
+  await sql`call partman.run_maintenance_proc()`.then(() => 'none', (error) => error.code))
 await sql`select from pgflow.delete_flow_and_data('parted')`
 check('deleting the flow drops its partitioned queue', [],
   (await sql`select relname from pg_class where relnamespace = 'pgmq'::regnamespace and relname ~ '^[aq]_parted'`)
