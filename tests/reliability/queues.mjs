@@ -61,7 +61,7 @@ await sql`insert into pgflow.workers (worker_id, queue_name, function_name, last
           values (gen_random_uuid(), 'fast', 'alive', 'infinity')`
 await runs('fast', 6)
 await runs('counted', 6)
-check('claims from an unlogged queue', 2, await claim('fast', 2))
+check('claims from unlogged queues', [2, 2], [await claim('fast', 2), await claim('counted', 2)])
 
 async function restart(signal) {
   await sql.end()
@@ -76,11 +76,17 @@ check('a clean restart keeps its messages', '6 messages, 6 unfinished tasks', aw
 await restart('SIGQUIT')
 check('after a crash: the messages are gone and the tasks are there', '0 messages, 6 unfinished tasks', await depth('fast'))
 check('after a crash: the stalled view shows nothing', [], await stalled('fast'))
-check('after a crash: no run can be started while ids come again', '23505', await run('fast'))
-check('after a crash: with a logged sequence it can', 'started', await run('counted'))
+check('after a crash: no run can start while ids come again', '23505', await run('fast'))
+check('after a crash: with a logged sequence one can', 'started', await run('counted'))
+const report = (flow, call) => sql.unsafe(`
+  select r.status from (select run_id from pgflow.step_tasks where flow_slug = '${flow}' and status = 'started' limit 1) t,
+    pgflow.${call} r`).then(([{ status }]) => status, (error) => error.code)
+check('after a crash: nor can a report start the next step', '23505', await report('fast', `complete_task(t.run_id, 'a', 0, '1')`))
+check('after a crash: with a logged sequence it can', 'completed', await report('counted', `complete_task(t.run_id, 'a', 0, '1')`))
+check('after a crash: what was claimed cannot be retried', '55000', await report('counted', `fail_task(t.run_id, 'a', 0, 'no')`))
 await age()
 check('what was claimed shows as timed out', ['timed_out'], await stalled('fast'))
-check('requeue_stalled_tasks takes it back', 2, (await sql`select pgflow.requeue_stalled_tasks() as count`)[0].count)
+check('requeue_stalled_tasks takes it back', 3, (await sql`select pgflow.requeue_stalled_tasks() as count`)[0].count)
 check('and it has no message: nobody can claim it', 0, await claim('fast', 10))
 check('the stalled view shows nothing again', [], await stalled('fast'))
 await rescue()
@@ -136,8 +142,9 @@ check('what has no partition is in the default one', true, (await count('pgmq.a_
 check('and pg_partman makes none for it any more', 'P0001',
   await sql`call partman.run_maintenance_proc()`.then(() => 'none', (error) => error.code))
 await sql`select from pgflow.delete_flow_and_data('parted')`
-check('deleting the flow drops its partitioned queue', [],
-  (await sql`select relname from pg_class where relnamespace = 'pgmq'::regnamespace and relname ~ '^[aq]_parted'`)
+await sql`select from pgflow.delete_flow_and_data('filed')`
+check('deleting the flows leaves of their partitioned tables what the conversion had put aside', ['a_filed_old'],
+  (await sql`select relname from pg_class where relnamespace = 'pgmq'::regnamespace and relname ~ '^[aq]_(parted|filed)' and relkind in ('r', 'p')`)
     .map(({ relname }) => relname))
 summary()
 process.exit()
