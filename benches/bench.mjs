@@ -1,8 +1,8 @@
-// Measures pgflow native against PL/pgSQL pgflow and against the floor, side by side: see docs/performance.md. And how far it
-// goes on larger means: see docs/scaling.md.
+// Measures pgflow native against PL/pgSQL pgflow and against the floor, side by side: see docs/performance.md; and how far
+// one server goes, and what is beyond it: see docs/scaling.md.
 //
 //   node bench.mjs [cycle] [growth] [conditions] [memory] [first]   all of them without an argument
-//   node bench.mjs scaling   for docs/scaling.md: workers, commits, databases, size, pool, queues and replica, or some of them
+//   node bench.mjs scaling   for docs/scaling.md: workers, commits, databases, size, pool, queues, replica; or some of them
 //
 // BENCH_SHORT=1 runs each once with little work, to see that it runs. Tables go to standard output and to the folder
 // BENCH_OUTPUT; progress goes to standard error.

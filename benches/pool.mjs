@@ -18,7 +18,11 @@ const folder = (sessions) => `${process.env.PGHOST}-pool-${sessions}`;
 export async function pool({ short }) {
   const seconds = short ? 1 : 8;
   return {
-    "pool.md": [await overhead(short ? { seconds } : { seconds: 3, rounds: 3 }), await fleet(short ? [20] : [200, 500], seconds), await pollers(seconds)].join("\n"),
+    "pool.md": [
+      await overhead(short ? { seconds } : { seconds: 3, rounds: 3 }),
+      await fleet(short ? [20] : [200, 500], seconds),
+      await pollers(seconds),
+    ].join("\n"),
   };
 }
 

@@ -42,13 +42,13 @@ export function pgbench(database, script, { clients = 1, transactions, settings 
  * exact seconds. `host` is where they connect, the bench's server or another or a pooler, `cores` where they run, `rate`
  * how often per second they begin together, as often as they can without it.
  */
-export async function load(database, script, { clients, seconds, protocol, settings = "", host = process.env.PGHOST, port, cores = allCores, rate }) {
-  const { stdout } = await promisify(execFile)(
-    "taskset",
-    ["-c", cores, "pgbench", "-T", `${seconds}`, ...(rate ? ["-R", `${rate}`] : []), ...common(database, script, { clients, protocol })],
-    { env: { ...process.env, PGHOST: host, ...(port ? { PGPORT: port } : { PGOPTIONS: settings }) } },
-  );
-  return outcome(stdout);
+export async function load(database, script, how) {
+  const { clients, seconds, protocol, settings = "", host = process.env.PGHOST, port, cores = allCores, rate } = how;
+  const pace = ["-T", `${seconds}`, ...(rate ? ["-R", `${rate}`] : [])];
+  // A pooler takes no settings of a session.
+  const env = { ...process.env, PGHOST: host, ...(port ? { PGPORT: port } : { PGOPTIONS: settings }) };
+  const pgbench = ["pgbench", ...pace, ...common(database, script, { clients, protocol })];
+  return outcome((await promisify(execFile)("taskset", ["-c", cores, ...pgbench], { env })).stdout);
 }
 
 let scripts = 0;

@@ -1,5 +1,5 @@
-// Queues of other kinds than create_flow makes: what an unlogged queue loses with a crash and on a standby, what a partitioned
-// queue loses to its retention, who notices, and what brings it back. See docs/scaling.md.
+// Queues of other kinds than create_flow makes: what an unlogged queue loses with a crash and on a standby, what a
+// partitioned queue loses to its retention, who notices, and what brings it back. See docs/scaling.md.
 import { check, summary } from './checks.mjs'
 import { brokenInvariants, load } from '../clients/database.mjs'
 import { connect, prepare } from './database.mjs'
@@ -81,9 +81,11 @@ check('after a crash: with a logged sequence one can', 'started', await run('cou
 const report = (flow, call) => sql.unsafe(`
   select r.status from (select run_id from pgflow.step_tasks where flow_slug = '${flow}' and status = 'started' limit 1) t,
     pgflow.${call} r`).then(([{ status }]) => status, (error) => error.code)
-check('after a crash: nor can a report start the next step', '23505', await report('fast', `complete_task(t.run_id, 'a', 0, '1')`))
-check('after a crash: with a logged sequence it can', 'completed', await report('counted', `complete_task(t.run_id, 'a', 0, '1')`))
-check('after a crash: what was claimed cannot be retried', '55000', await report('counted', `fail_task(t.run_id, 'a', 0, 'no')`))
+const complete = `complete_task(t.run_id, 'a', 0, '1')`
+check('after a crash: nor can a report start the next step', '23505', await report('fast', complete))
+check('after a crash: with a logged sequence it can', 'completed', await report('counted', complete))
+check('after a crash: what was claimed cannot be retried', '55000',
+  await report('counted', `fail_task(t.run_id, 'a', 0, 'no')`))
 await age()
 check('what was claimed shows as timed out', ['timed_out'], await stalled('fast'))
 check('requeue_stalled_tasks takes it back', 3, (await sql`select pgflow.requeue_stalled_tasks() as count`)[0].count)
@@ -100,7 +102,9 @@ await start(spare)
 await sql.end()
 await bringDown(primary, 'SIGKILL')
 sql = connect('queues', { host: spare })
-check('a standby cannot read an unlogged queue', '0A000', await sql`select from pgmq.q_fast`.then(() => 'none', (error) => error.code))
+check('a standby cannot read an unlogged queue, nor its depth', ['0A000', '0A000'],
+  await Promise.all(['pgmq.q_fast', `pgflow.queue_depth('fast')`].map((rows) =>
+    sql.unsafe(`select from ${rows}`).then(() => 'none', (error) => error.code))))
 await sql`select pg_promote()`
 check('a promoted standby has none of its messages', '0 messages, 4 unfinished tasks', await depth('fast'))
 await rescue()
@@ -144,7 +148,9 @@ check('and pg_partman makes none for it any more', 'P0001',
 await sql`select from pgflow.delete_flow_and_data('parted')`
 await sql`select from pgflow.delete_flow_and_data('filed')`
 check('deleting the flows leaves of their partitioned tables what the conversion had put aside', ['a_filed_old'],
-  (await sql`select relname from pg_class where relnamespace = 'pgmq'::regnamespace and relname ~ '^[aq]_(parted|filed)' and relkind in ('r', 'p')`)
+  (await sql`
+    select relname from pg_class
+    where relnamespace = 'pgmq'::regnamespace and relname ~ '^[aq]_(parted|filed)' and relkind in ('r', 'p')`)
     .map(({ relname }) => relname))
 summary()
 process.exit()
