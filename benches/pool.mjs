@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { NATIVE } from "./engines.mjs";
 import { table } from "./report.mjs";
 import { load, sql } from "./server.mjs";
-import { throughput } from "./steady.mjs";
+import { completedTasks, throughput } from "./steady.mjs";
 import { workScript } from "./workloads.mjs";
 
 /** Milliseconds that a handler takes. */
@@ -20,7 +20,7 @@ export async function pool({ short }) {
   return {
     "pool.md": [
       await overhead(short ? { seconds } : { seconds: 3, rounds: 3 }),
-      await fleet(short ? [20] : [200, 500], seconds),
+      await fleet(short ? { counts: [20], warm: 1, span: 1 } : { counts: [200, 500], warm: 10, span: 8 }),
       await pollers(seconds),
     ].join("\n"),
   };
@@ -39,43 +39,50 @@ async function overhead(pace) {
   return "### Ten busy workers\n\nChains, claims of ten, reports one by one.\n\n" + table(["connections", "tasks per second"], rows);
 }
 
-async function fleet(counts, seconds) {
+/** Sessions that are new need time to know pgflow: after `warm` seconds the tasks of `span` seconds are counted. */
+async function fleet({ counts, warm, span }) {
   const rows = [];
   for (const clients of counts) {
     for (const [name, how] of [["direct", direct("prepared")], ["PgBouncer", pooled(10)], ["PgBouncer", pooled(20)]]) {
       // What the measurement before has left in the pools.
       sql(NATIVE, "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()");
       const work = (slug, shape, claim) => workScript(slug, shape, claim, HANDLER);
-      const { tasks, busy, seen } = await throughput({
-        clients, seconds, claim: 1, work, ...how,
-        during: async () => {
-          await sleep((seconds * 1000) / 2);
-          return memory(how.sessions);
+      const { seen } = await throughput({
+        clients, seconds: warm + span + 1, claim: 1, work, ...how,
+        during: async (slug) => {
+          await sleep(warm * 1000);
+          const before = completedTasks(NATIVE, slug);
+          await sleep(span * 1000);
+          return { tasks: Math.round((completedTasks(NATIVE, slug) - before) / span), ...memory(how.sessions) };
         },
       });
-      rows.push([clients, name, tasks, `${busy} %`, seen.sessions, seen.server, seen.pooler]);
+      rows.push([clients, name, seen.tasks, seen.sessions, seen.server, seen.pooler]);
     }
   }
   return (
     `### A fleet\n\nWorkers that take one task at a time and ${HANDLER} ms for it. Memory is the sessions' own, without shared buffers, ` +
-    "in MB.\n\n" + table(["workers", "connections", "tasks per second", "CPU", "sessions", "memory", "PgBouncer's"], rows)
+    "in MB.\n\n" + table(["workers", "connections", "tasks per second", "sessions", "memory", "PgBouncer's"], rows)
   );
 }
 
-/** Megabytes of the sessions that are there, and of the pooler. */
+/** The sessions that are there and their megabytes, and the pooler's. */
 function memory(sessions) {
-  const own = (status) => sum(status, /^(?:RssAnon|VmPTE):\s+(\d+)/gm);
-  const found = sql(
+  const status = sql(
     NATIVE,
-    `select encode(convert_to(pg_read_file('/proc/' || pid || '/status'), 'UTF8'), 'hex') from pg_stat_activity
-     where datname = '${NATIVE}' and pid <> pg_backend_pid() and backend_type = 'client backend';`,
-  ).map((line) => own(Buffer.from(line, "hex").toString()));
-  const pooler = sessions && own(readFileSync(`/proc/${readFileSync(`${folder(sessions)}/pid`, "utf8").trim()}/status`, "utf8"));
-  const megabytes = (kilobytes) => Math.round(kilobytes / 1024);
-  return { sessions: found.length, server: megabytes(found.reduce((a, b) => a + b, 0)), pooler: pooler ? megabytes(pooler) : NaN };
+    `select pg_read_file('/proc/' || pid || '/status') from pg_stat_activity
+     where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`,
+  ).join("\n");
+  const pid = sessions && readFileSync(`${folder(sessions)}/pid`, "utf8").trim();
+  return {
+    sessions: status.match(/^VmPTE:/gm).length,
+    server: megabytes(status),
+    pooler: pid ? megabytes(readFileSync(`/proc/${pid}/status`, "utf8")) : NaN,
+  };
 }
 
-const sum = (text, pattern) => [...text.matchAll(pattern)].reduce((total, [, value]) => total + Number(value), 0);
+/** A process's own memory and its page tables. */
+const megabytes = (status) =>
+  Math.round([...status.matchAll(/^(?:RssAnon|VmPTE):\s+(\d+)/gm)].reduce((sum, [, kilobytes]) => sum + Number(kilobytes), 0) / 1024);
 
 /** Busy workers share a pool of ten with workers whose queue is empty. */
 async function pollers(seconds) {

@@ -11,7 +11,7 @@ let serial = 0;
  * Tasks that clients complete per second, in a flow of its own: how many (`tasks`), how busy the machine was, in per cent
  * (`busy`), and the bytes of WAL per task (`wal`). Of several rounds it is the best, since other work on the machine can
  * only take away. `work` makes a worker's round out of slug, workload and claim; `change` is done to the new flow, `during`
- * while the clients work; everything else is for `load`.
+ * (of the slug) while the clients work; everything else is for `load`.
  */
 export async function throughput({ rounds = 1, ...what }) {
   let best = { tasks: 0 };
@@ -32,10 +32,10 @@ async function measure({ database = NATIVE, workload = "chain", claim = 10, work
   const before = { ...processors(), wal: written() };
   const [{ seconds }, seen] = await Promise.all([
     load(database, feedScript(slug, shape, claim) + work(slug, shape, claim), how),
-    during?.(),
+    during?.(slug),
   ]);
   const after = { ...processors(), wal: written() };
-  const completed = number(database, `select count(*) from pgflow.step_tasks where flow_slug = '${slug}' and status = 'completed'`);
+  const completed = completedTasks(database, slug);
   const archived = number(database, `select count(*) from pgmq.a_${slug}`);
   if (completed === 0 || completed !== archived) throw new Error(`${slug}: ${completed} tasks completed, ${archived} archived`);
   sql(database, `select pgflow.delete_flow_and_data('${slug}')`);
@@ -46,6 +46,9 @@ async function measure({ database = NATIVE, workload = "chain", claim = 10, work
     seen,
   };
 }
+
+export const completedTasks = (database, slug) =>
+  number(database, `select count(*) from pgflow.step_tasks where flow_slug = '${slug}' and status = 'completed'`);
 
 function processors() {
   const times = cpus().map(({ times }) => times);
