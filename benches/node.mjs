@@ -35,6 +35,7 @@ export async function workers({ short }) {
 }
 
 export async function commits({ short }) {
+  if (!short) await throughput({ clients: 8, seconds: 10 }); // a new server has yet to make its WAL files
   const rows = [];
   for (const delay of short ? [100] : [0, 100, 1000]) {
     const settings = `-c synchronous_commit=on -c commit_delay=${delay}`;
