@@ -96,7 +96,7 @@ test-demo: install-dev ## the demo, and the statements that it proposes
 test-package: setup ## what make package makes, and make install; PART=refusals, archive, messages, pgxn, dockerfiles or debian
 	@tests/package/run.sh $(PART)
 
-test-reliability: install-dev ## load and faults for long, 25 minutes; PART=races, pairs, crashes, failover, pgbouncer or workers
+test-reliability: install-dev ## load and faults for long, 25 minutes; PART=races, pairs, crashes, failover, pgbouncer, workers or queues
 	@tests/reliability/suite.sh long $(PART)
 
 test-assertions: ## on a PostgreSQL that is built with its assertions, half an hour
@@ -106,7 +106,7 @@ test-assertions: ## on a PostgreSQL that is built with its assertions, half an h
 test-matrix: ## every suite on PostgreSQL 15 to 18 with PGMQ 1.11.0 and 1.13.0, two hours; or PAIRS="17/1.13.0 ..."
 	@$(harness)/matrix.sh $(PAIRS)
 
-bench: install-dev ## pgflow against PL/pgSQL pgflow and the floor, half an hour; PART=cycle, growth, conditions, memory or first
+bench: install-dev ## pgflow against PL/pgSQL pgflow and the floor, half an hour; PART=cycle, growth, conditions, memory, first, or scaling
 	@benches/run.sh $(PART)
 
 mutants: setup ## breaks the engine on purpose, mistake by mistake: each must make a test fail; an hour

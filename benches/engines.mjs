@@ -24,12 +24,15 @@ const install = {
 };
 
 export function createDatabases() {
-  for (const engine of [NATIVE, PLPGSQL, FLOOR]) {
-    sql("postgres", `drop database if exists ${engine} with (force);`);
-    sql("postgres", `create database ${engine};`);
-    sql(engine, `set client_min_messages = error; create extension pgmq; ${fixture} ${install[engine]()}`);
-    sql(engine, `insert into pgflow.workers (worker_id, queue_name, function_name) values ('${WORKER}', 'bench', 'bench');`);
-  }
+  for (const engine of [NATIVE, PLPGSQL, FLOOR]) createDatabase(engine, engine);
+}
+
+/** A database of any name, with an engine. */
+export function createDatabase(name, engine = NATIVE) {
+  sql("postgres", `drop database if exists ${name} with (force);`);
+  sql("postgres", `create database ${name};`);
+  sql(name, `set client_min_messages = error; create extension pgmq; ${fixture} ${install[engine]()}`);
+  sql(name, `insert into pgflow.workers (worker_id, queue_name, function_name) values ('${WORKER}', 'bench', 'bench');`);
 }
 
 /** Defines a flow and returns its slug; every measurement has a flow and so a queue of its own. */

@@ -1,9 +1,10 @@
 // psql and pgbench on the bench's own server. PGHOST and PGUSER lead to it.
 
-import { execFileSync } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 
 const folder = mkdtempSync(join(tmpdir(), "pgflow-bench-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
@@ -25,21 +26,46 @@ export const number = (database, text) => Number(sql(database, text)[0]);
  * in milliseconds.
  */
 export function pgbench(database, script, { clients = 1, transactions, settings = "" }) {
-  const file = join(folder, "script.sql");
-  writeFileSync(file, script);
-  const output = call(
-    "pgbench",
-    ["-n", "-r", "-M", "prepared", "-c", `${clients}`, "-j", `${Math.min(clients, 2)}`, "-t", `${transactions}`, "-f", file, database],
-    { env: { ...process.env, PGOPTIONS: settings } },
-  );
-  const found = (pattern) => Number(output.match(pattern)?.[1] ?? NaN);
-  const processed = found(/transactions actually processed: (\d+)/);
+  const output = call("pgbench", ["-r", "-t", `${transactions}`, ...common(database, script, { clients })], {
+    env: { ...process.env, PGOPTIONS: settings },
+  });
+  const { processed, seconds } = outcome(output);
   if (processed !== clients * transactions) throw new Error(`pgbench broke off:\n${output}`);
   const commands = [...output.matchAll(/^\s+([\d.]+)\s+\d+\s+(.*)$/gm)]
     .filter(([, , text]) => !text.startsWith("\\"))
     .map(([, milliseconds, text]) => ({ milliseconds: Number(milliseconds), text }));
-  return { seconds: processed / found(/^tps = ([\d.]+)/m), commands };
+  return { seconds, commands };
 }
+
+/**
+ * Clients repeat a pgbench script for some seconds, and other loads may run meanwhile; returns how often they did, and the
+ * exact seconds. `host` is where they connect, the bench's server or another or a pooler, `cores` where they run, `rate`
+ * how often per second they begin together, as often as they can without it.
+ */
+export async function load(database, script, how) {
+  const { clients, seconds, protocol, settings = "", host = process.env.PGHOST, port, cores = allCores, rate } = how;
+  const pace = ["-T", `${seconds}`, ...(rate ? ["-R", `${rate}`] : [])];
+  // A pooler takes no settings of a session.
+  const env = { ...process.env, PGHOST: host, ...(port ? { PGPORT: port } : { PGOPTIONS: settings }) };
+  const pgbench = ["pgbench", ...pace, ...common(database, script, { clients, protocol })];
+  return outcome((await promisify(execFile)("taskset", ["-c", cores, ...pgbench], { env })).stdout);
+}
+
+let scripts = 0;
+
+function common(database, script, { clients, protocol = "prepared" }) {
+  const file = join(folder, `script${(scripts += 1)}.sql`);
+  writeFileSync(file, script);
+  return ["-n", "-M", protocol, "-c", `${clients}`, "-j", `${Math.min(clients, 2)}`, "-f", file, database];
+}
+
+function outcome(output) {
+  const found = (pattern) => Number(output.match(pattern)?.[1] ?? NaN);
+  const processed = found(/transactions actually processed: (\d+)/);
+  return { processed, seconds: processed / found(/^tps = ([\d.]+)/m) };
+}
+
+export const allCores = `0-${cpus().length - 1}`;
 
 /** What a measurement must not inherit from the one before: dead rows, stale statistics, dirty pages. */
 export const settle = (database) => sql(database, "vacuum analyze; checkpoint");

@@ -5,9 +5,10 @@
 
 export BENCH_SHORT=1 BENCH_OUTPUT=$project/.build/bench-short
 rm -rf "$BENCH_OUTPUT"
-"$project/benches/run.sh" >"$project/.build/bench-short.log" 2>&1 || tail -n 30 "$project/.build/bench-short.log"
+"$project/benches/run.sh" cycle growth conditions memory first scaling >"$project/.build/bench-short.log" 2>&1 || tail -n 30 "$project/.build/bench-short.log"
 
-for result in cycle.md growth.md growth.svg conditions.md memory.md first_use.md; do
+for result in cycle.md growth.md growth.svg conditions.md memory.md first_use.md workers.md commits.md databases.md size.md \
+  pool.md queues.md replica.md; do
   check "$result" written "$([ ! -s "$BENCH_OUTPUT/$result" ] || echo written)"
 done
 summary

@@ -45,6 +45,14 @@ export function definition(slug, { steps }) {
 
 export const startScript = (slug, { input }) => `select run_id from pgflow.start_flow('${slug}', ${input});\n`;
 
+/** Starts, on average, as many runs as `claim` tasks make: whoever repeats it and works leaves the queue as long as it is. */
+export const feedScript = (slug, { tasks, input }, claim) =>
+  `\\set starts (${claim} + random(0, ${tasks - 1})) / ${tasks}\n\\if :starts > 0\n${startMany(slug, { input }, ":starts")}\\endif\n`;
+
+/** Starts several runs in one transaction. */
+export const startMany = (slug, { input }, runs) =>
+  `select count(*) from generate_series(1, ${runs}::integer) i, pgflow.start_flow('${slug}', case when i > 0 then ${input} end);\n`;
+
 export const read = (slug, claim) =>
   `with messages as (select * from pgmq.read('${slug}', 600, ${claim})) ` +
   `select coalesce(array_agg(msg_id), '{}') as ids, count(*) as found from messages \\gset\n`;
@@ -57,11 +65,12 @@ const claimTasks = (slug) =>
 const reports = (claim, report) =>
   Array.from({ length: claim }, (_, at) => `\\if :tasks > ${at}\n${report(at + 1)};\n\\endif\n`).join("");
 
-/** Reads, claims and completes up to `claim` tasks, one by one. */
-export function workScript(slug, { output }, claim = 10) {
+/** Reads, claims and completes up to `claim` tasks, one by one. A handler, or a worker without messages, takes `pause` ms. */
+export function workScript(slug, { output }, claim = 10, pause = 0) {
   const report = (at) =>
     `select from pgflow.complete_task((:runs::uuid[])[${at}], (:steps::text[])[${at}], (:indexes::integer[])[${at}], ${output})`;
-  return `${read(slug, claim)}\\if :found > 0\n${claimTasks(slug)}${reports(claim, report)}\\endif\n`;
+  const wait = pause > 0 ? `\\sleep ${pause} ms\n` : "";
+  return `${read(slug, claim)}\\if :found > 0\n${claimTasks(slug)}${wait}${reports(claim, report)}\\else\n${wait}\\endif\n`;
 }
 
 /** As `workScript`, with one call for all of them. */

@@ -8,18 +8,7 @@
 
 server=$project/tests/harness/server.sh
 
-pg_cron_is_there() { [ -f "$("$PG_CONFIG" --sharedir)/extension/pg_cron.control" ]; }
-
-install_pg_cron() {
-  local folder=$project/.build/pg_cron
-  say "downloading pg_cron"
-  unpack_packages "$folder" postgresql-15-cron || return 1
-  cp "$folder"/usr/lib/postgresql/15/lib/*.so "$("$PG_CONFIG" --pkglibdir)/"
-  cp "$folder"/usr/share/postgresql/15/extension/* "$("$PG_CONFIG" --sharedir)/extension/"
-  rm -rf "$folder"
-}
-
-pg_cron_is_there || install_pg_cron || die "pg_cron is missing, and apt-get download postgresql-15-cron failed"
+debian_extension pg_cron postgresql-15-cron
 
 # pg_cron is loaded with this server only. Its jobs run in background workers, which need no way to log in.
 "$server" drop cron

@@ -49,6 +49,17 @@ unpack_newer_packages() { # FOLDER RELEASE PACKAGE ...
   rm -rf "$download"
 }
 
+# Unpacks a package with an extension into the private PostgreSQL, unless it is there.
+debian_extension() { # EXTENSION PACKAGE
+  local folder=$project/.build/debian-$1
+  [ ! -f "$("$PG_CONFIG" --sharedir)/extension/$1.control" ] || return 0
+  say "downloading $1"
+  unpack_packages "$folder" "$2" || die "$1 is missing, and apt-get download $2 failed"
+  cp "$folder"/usr/lib/postgresql/15/lib/*.so "$("$PG_CONFIG" --pkglibdir)/"
+  cp "$folder"/usr/share/postgresql/15/extension/* "$("$PG_CONFIG" --sharedir)/extension/"
+  rm -rf "$folder"
+}
+
 # Downloads a source package and unpacks its original source.
 download_source() { # FOLDER PACKAGE
   local folder=$1 download=$1.download

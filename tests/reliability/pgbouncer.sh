@@ -1,11 +1,10 @@
 # shellcheck shell=bash
-# Debian's PgBouncer in transaction mode, in front of the server POOLED: sourced by run.sh. It listens on a socket in
-# its own folder and shares four sessions among all clients.
-. "$project/tests/harness/debian.sh"
+# Debian's PgBouncer in transaction mode, in front of the server POOLED: sourced by run.sh and by the bench, after
+# debian.sh. It listens on a socket in its own folder and shares so many sessions of a database among all clients.
 
 pgbouncer_root=$project/.build/debian-pgbouncer
 
-start_pgbouncer() { # FOLDER POOLED
+start_pgbouncer() { # FOLDER POOLED SESSIONS
   [ -x "$pgbouncer_root/usr/sbin/pgbouncer" ] || {
     say "downloading PgBouncer"
     unpack_packages "$pgbouncer_root" pgbouncer libevent-2.1-7 libc-ares2 || die "apt-get download pgbouncer failed"
@@ -16,7 +15,8 @@ start_pgbouncer() { # FOLDER POOLED
 * = host=$2 user=postgres
 [pgbouncer]
 pool_mode = transaction
-default_pool_size = 4
+default_pool_size = $3
+max_client_conn = 1000
 auth_type = any
 listen_addr =
 unix_socket_dir = $1

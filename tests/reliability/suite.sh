@@ -5,15 +5,15 @@
 #   suite.sh long [PART]        figures for docs/reliability.md, 25 minutes
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/env.sh"
 
-declare -A short=([races]=15 [pairs]=150 [crashes]=24 [failover]=15 [pgbouncer]=8 [workers]=6)
-declare -A long=([races]=60 [pairs]=1500 [crashes]=72 [failover]=60 [pgbouncer]=60 [workers]=60)
+declare -A short=([races]=15 [pairs]=150 [crashes]=24 [failover]=15 [pgbouncer]=8 [workers]=6 [queues]=)
+declare -A long=([races]=60 [pairs]=1500 [crashes]=72 [failover]=60 [pgbouncer]=60 [workers]=60 [queues]=)
 declare -n amount=$1
 
 passed=0 failed=0
-for part in ${2:-races pairs crashes failover pgbouncer workers}; do
+for part in ${2:-races pairs crashes failover pgbouncer workers queues}; do
   log=$project/.build/reliability-$part.log ok=0 not_ok=1
   say "$part ${amount[$part]}"
-  timeout 1800 "$project/tests/reliability/run.sh" "$part" "${amount[$part]}" 2>&1 | tee "$log" | grep -vE '^[0-9]+ passed, ' || true
+  timeout 1800 "$project/tests/reliability/run.sh" "$part" ${amount[$part]:+"${amount[$part]}"} 2>&1 | tee "$log" | grep -vE '^[0-9]+ passed, ' || true
   read -r ok not_ok < <(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$log" | tail -n 1) || not_ok=1
   passed=$((passed + ok))
   failed=$((failed + not_ok))
