@@ -66,9 +66,11 @@ check_pgmq() { # HOW TO GET IT
     say "warning: pgflow is not known to work with a PGMQ older than 1.5.1"
 }
 
+# The library is put in place at once, as sessions may load it meanwhile, and first: it serves older scripts, too.
 copy_into_server() { # FOLDER
+  "${as_root[@]}" install -m 755 "$1/lib/pgflow.so" "$libraries/pgflow.so.new"
+  "${as_root[@]}" mv -f "$libraries/pgflow.so.new" "$libraries/pgflow.so"
   "${as_root[@]}" install -m 644 "$1"/extension/* "$extensions/"
-  "${as_root[@]}" install -m 755 "$1/lib/pgflow.so" "$libraries/" # replaced, not written over: servers may have it open
   say "installed into $version. In a database, as a superuser: create extension pgflow cascade;"
 }
 
