@@ -22,13 +22,13 @@ install-dev: setup ## compile for release and install into the private PostgreSQ
 	@$(harness)/install.sh
 
 all: ## compile for the PostgreSQL server of PG_CONFIG, for `make install` to copy
-	@$(harness)/package/from_source.sh build $(PG_CONFIG)
+	@$(harness)/package/from_source.sh build "$$PG_CONFIG"
 
 install: ## compile, and copy into the server of PG_CONFIG=..., PostgreSQL 15 to 18; with sudo where needed
-	@$(harness)/package/from_source.sh install $(PG_CONFIG)
+	@$(harness)/package/from_source.sh install "$$PG_CONFIG"
 
 install-pgmq: ## copy PGMQ into the server of PG_CONFIG=..., where it is missing
-	@$(harness)/package/from_source.sh install-pgmq $(PG_CONFIG)
+	@$(harness)/package/from_source.sh install-pgmq "$$PG_CONFIG"
 
 package: setup ## archive, Debian packages and PGXN zip for PGFLOW_POSTGRES=pg15 to pg18, into .build/dist
 	@$(harness)/package/release.sh

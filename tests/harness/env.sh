@@ -60,6 +60,11 @@ unset variable RUST_BACKTRACE
 postgres=${PGFLOW_POSTGRES:-pg15}
 feature=${postgres%-cassert}
 pgmq=${PGFLOW_PGMQ:-1.13.0}
+case $postgres in
+  pg1[5-8] | pg15-cassert | pg1[5-8]-package) ;; # the last is a copy that tests/package makes
+  *) die "no PostgreSQL \"$postgres\": PGFLOW_POSTGRES is pg15, pg16, pg17, pg18 or pg15-cassert" ;;
+esac
+unset CARGO_TARGET_DIR
 export PGRX_HOME=$base/pgrx
 if [ "$postgres" != pg15 ]; then
   PGRX_HOME=$base/pgrx-$postgres

@@ -29,8 +29,9 @@ for pair in "${pairs[@]}"; do
   if "$harness/setup.sh"; then
     version=$("$base/$PGFLOW_POSTGRES/bin/postgres" --version | cut -d' ' -f3)
     "$harness/run_all.sh" "${layers[@]}" 2>&1 | tee "$log" | grep -avE '^[0-9]+ passed, ' || true
-    read -r passed failed < <(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$log" | tail -n 1) || true
+    read -r passed failed < <(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$log" | tail -n 1) || passed=0 failed=1
   fi
+  [ $((passed + failed)) -gt 0 ] || failed=1 # it ran nothing
   total_passed=$((total_passed + passed))
   total_failed=$((total_failed + failed))
   printf '%-10s  %-7s  %6d  %6d  %7d\n' "$version" "$PGFLOW_PGMQ" "$passed" "$failed" "$SECONDS" >>"$table"

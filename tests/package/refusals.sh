@@ -64,7 +64,7 @@ test_refusals() {
   fake_server "PostgreSQL $major.99"
   rm -r "$fake/share"
   both 'no server' "PostgreSQL $major.99 has no server: $fake/lib or $fake/share/extension is missing" \
-    "install it, on Debian: apt-get install postgresql-$major"
+    "install it, on Debian: apt-get install postgresql-$major; or name the pg_config of another server"
 
   fake_server "PostgreSQL $major.99"
   rm -r "$fake/share" "$fake/include/postgres.h"

@@ -8,6 +8,9 @@
 . "$project/tests/harness/debian.sh"
 cd "$project"
 
+for part in "$@"; do
+  [[ " refusals archive messages pgxn dockerfiles debian " = *" $part "* ]] || die "no part \"$part\""
+done
 parts=" ${*:-refusals archive messages pgxn dockerfiles debian} "
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml)
 major=${feature#pg}

@@ -52,7 +52,7 @@ test_messages() {
 test_archive() {
   local library
   check 'made again, everything is the same to the byte' "$(cd "$dist" && sha256sum -- *)" \
-    "$(sleep 1.1; tests/harness/package/release.sh >/dev/null 2>&1; cd "$dist" && sha256sum -- *)"
+    "$(sleep 1.1 && umask 077 && TZ=Asia/Tokyo tests/harness/package/release.sh >/dev/null 2>&1 && cd "$dist" && sha256sum -- *)"
   check 'archive: its files' "INSTALL LICENSE THIRD-PARTY extension install.sh lib postgresql" \
     "$(cd "$folder/$archive" && echo *)"
   check 'archive: all scripts and the control file' \
@@ -94,14 +94,16 @@ test_pgxn() {
 }
 
 pgxn_meta_is_valid() { # FOLDER
-  local pgxn_meta=0.7.0
+  local pgxn_meta=0.7.0 majors
   if [ ! -x "$tools/bin/pgxn_meta" ]; then
     say "compiling pgxn_meta $pgxn_meta"
     cargo install pgxn_meta --version "$pgxn_meta" --locked --quiet --root "$tools"
   fi
   check 'META.json: pgxn_meta finds it valid' "$1/META.json is OK" "$("$tools/bin/pgxn_meta" "$1/META.json" 2>&1)"
-  check 'META.json: the files that it names are there' '' \
-    "$(cd "$1" && sed -n 's/.*"\(doc\)\?file": "\(.*\)".*/\2/p' META.json | xargs ls 2>&1 >/dev/null)"
-  check 'META.json: each PostgreSQL that can be built for is in its range' 'requires PostgreSQL >= 15.0.0, < 19.0.0' \
+  check 'META.json: the files that it names are there' 'README.md pgflow.control' \
+    "$(cd "$1" && sed -n 's/.*"\(doc\)\?file": "\(.*\)".*/\2/p' META.json | sort | xargs ls -d 2>&1 | xargs)"
+  majors=$(sed -n 's/^pg\([0-9]*\) = .*/\1/p' Cargo.toml | sort -n)
+  check 'META.json: each PostgreSQL that can be built for is in its range, and no other' \
+    "requires PostgreSQL >= ${majors%%$'\n'*}.0.0, < $((${majors##*$'\n'} + 1)).0.0" \
     "$(sed -n 's/.*"\(requires\)": { "PostgreSQL": "\([^"]*\)".*/\1 PostgreSQL \2/p' "$1/META.json")"
 }

@@ -13,7 +13,7 @@ pgmq=1.13.0
 
 find_headers_and_compilers() {
   local headers
-  headers=$("$pg_config" --includedir-server)
+  headers=$("$pg_config" --includedir-server 2>/dev/null) || true
   [ -f "$headers/postgres.h" ] || refuse "$version has no headers: $headers/postgres.h is missing" \
     "install them, on Debian: apt-get install postgresql-server-dev-$major"
   tests/harness/rust.sh || exit 1
@@ -28,10 +28,15 @@ has_libclang() {
     [[ $(PATH=$PATH:/sbin:/usr/sbin ldconfig -p) = *libclang[-.]* ]]
 }
 
+# The server and the sources, by what is in them: files that were unpacked have any time.
+what_is_built() {
+  echo "$pg_config: $version"
+  find Cargo.toml Cargo.lock pgflow.control src sql tests/harness -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum
+}
+
 # Compiled for this server, and nothing changed since. So a second `make install`, as root perhaps, needs no Rust.
 is_built() {
-  [ -f "$built/lib/pgflow.so" ] && [ "$(cat "$folder/server")" = "$pg_config: $version" ] &&
-    [ -z "$(find Cargo.toml Cargo.lock pgflow.control src sql tests/harness -newer "$folder/server" -print -quit)" ]
+  [ -f "$built/lib/pgflow.so" ] && [ "$(cat "$folder/server")" = "$(what_is_built)" ]
 }
 
 build() {
@@ -42,7 +47,7 @@ build() {
   say "compiling for $version, some minutes the first time"
   mkdir -p "$folder"
   rm -rf "$built"
-  echo "$pg_config: $version" >"$folder/server"
+  what_is_built >"$folder/server"
   PATH=$tools/bin:$PATH PGRX_HOME=$folder/pgrx CARGO_TARGET_DIR=$folder/target \
     tests/harness/package/build.sh "$pg_config" "$built"
 }
@@ -66,12 +71,20 @@ find_server "${2:-}"
 check_version $(sed -n 's/^pg\([0-9]*\) = .*/\1/p' Cargo.toml)
 folder=$project/.build/install-pg$major
 built=$folder/files
+build_once() {
+  ! is_built || return 0
+  mkdir -p "$folder"
+  exec 8>"$folder/lock"
+  flock 8 # another `make install` may be compiling the same
+  is_built || build
+}
+
 case $1 in
-  build) is_built || build ;;
+  build) build_once ;;
   install)
     check_folders
     check_pgmq "install a package of it, or: make install-pgmq PG_CONFIG=$pg_config"
-    is_built || build
+    build_once
     copy_into_server "$built"
     ;;
   install-pgmq) install_pgmq ;;

@@ -44,10 +44,13 @@ check_version() { # SUPPORTED MAJOR ...
 
 # Sets libraries and extensions, the server's folders, and as_root, how to write there.
 check_folders() {
-  libraries=$("$pg_config" --pkglibdir) extensions=$("$pg_config" --sharedir)/extension
+  libraries=$("$pg_config" --pkglibdir 2>/dev/null) || libraries=
+  extensions=$("$pg_config" --sharedir 2>/dev/null)/extension || extensions=/extension
+  [[ -n $libraries && $extensions != /extension ]] ||
+    refuse "$pg_config does not say where its server's files are" "name the pg_config of a server"
   [[ -d $libraries && -d $extensions ]] ||
     refuse "$version has no server: $libraries or $extensions is missing" \
-      "install it, on Debian: apt-get install postgresql-$major"
+      "install it, on Debian: apt-get install postgresql-$major; or name the pg_config of another server"
   as_root=()
   if ! [[ -w $libraries && -w $extensions ]]; then
     command -v sudo >/dev/null || refuse "$extensions is not yours to write, and there is no sudo" "do this as root"

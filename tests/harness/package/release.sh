@@ -22,7 +22,7 @@ fill() { # TEMPLATE NAME=VALUE ...
 }
 
 # With times, owners and order that are the same everywhere.
-pack() { tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --create "$@" | gzip -9n; }
+pack() { tar --mode=u=rwX,go=rX --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --create "$@" | gzip -9n; }
 
 archive() {
   local machine name glibc
@@ -82,7 +82,7 @@ pgmq_package() {
 # The source of the commit, with META.json at its root.
 pgxn_distribution() {
   fill META.json VERSION="$version" >"$work/META.json"
-  git archive --format=zip --prefix="pgflow-$version/" --add-file="$work/META.json" --output "$dist/pgflow-$version.zip" HEAD
+  TZ=UTC git archive --format=zip --prefix="pgflow-$version/" --add-file="$work/META.json" --output "$dist/pgflow-$version.zip" HEAD
 }
 
 rm -rf "$work"
