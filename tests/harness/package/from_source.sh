@@ -48,6 +48,8 @@ build() {
   mkdir -p "$folder"
   rm -rf "$built"
   what_is_built >"$folder/server"
+  # Cargo goes by the times of files, and unpacked ones can be older than what it has compiled.
+  cargo clean --quiet --release --package pgflow --target-dir "$folder/target"
   PATH=$tools/bin:$PATH PGRX_HOME=$folder/pgrx CARGO_TARGET_DIR=$folder/target \
     tests/harness/package/build.sh "$pg_config" "$built"
 }
