@@ -3,9 +3,8 @@
 
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
+import { drop, standby, start } from "../tests/reliability/server.mjs";
 import { NATIVE, define } from "./engines.mjs";
 import { table } from "./report.mjs";
 import { allCores, load, number, sql } from "./server.mjs";
@@ -29,8 +28,8 @@ export async function replica({ short }) {
   define(NATIVE, "watched", workloads.diamond);
   sql(NATIVE, `select count(*) from generate_series(1, ${RUNS}) n, pgflow.start_flow('watched', '{}', ${run.replace(":n", "n")})`);
   process.stderr.write("-- making a standby\n");
-  server("standby", basename(spare), basename(primary));
-  server("start", basename(spare), "shared_buffers=1GB", "max_connections=600");
+  await standby(spare, primary);
+  await start(spare, "shared_buffers=1GB", "max_connections=600");
   const rows = [];
   try {
     pin(primary, "0");
@@ -52,7 +51,7 @@ export async function replica({ short }) {
     }
   } finally {
     pin(primary, allCores);
-    server("drop", basename(spare));
+    await drop(spare);
   }
   return {
     "replica.md":
@@ -60,10 +59,6 @@ export async function replica({ short }) {
       "whose round is `get_run_with_states` and `run_progress` of a run.\n\n" +
       table(["reads", "tasks per second", "rounds per second", "longest replay lag, ms"], rows),
   };
-}
-
-function server(...args) {
-  execFileSync(fileURLToPath(new URL("../tests/harness/server.sh", import.meta.url)), args, { stdio: ["ignore", "ignore", "inherit"] });
 }
 
 /** Keeps a server's processes on these cores; new ones inherit it from the first. */

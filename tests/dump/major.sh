@@ -52,13 +52,11 @@ arrived 'dump and restore'
 old "$server" stop old
 checksums=()
 [ "$feature" != pg18 ] || checksums=(--no-data-checksums)
-private_folder "$base/new"
-as_server initdb --pgdata "$base/new/data" --username postgres --encoding UTF8 --locale C.UTF-8 \
-  --no-instructions "${checksums[@]}" >/dev/null
-as_server env --chdir="$base/new" pg_upgrade --old-bindir "$base/$from/bin" --new-bindir "$base/$postgres/bin" --old-datadir "$base/old/data" \
-  --new-datadir "$base/new/data" --username postgres --socketdir "$base/new" >"$project/.build/pg_upgrade.log" 2>&1 ||
+"$server" create new "${checksums[@]}"
+as_server env --chdir="$base/new" pg_upgrade --old-bindir "$base/$from/bin" --new-bindir "$base/$postgres/bin" \
+  --old-datadir "$base/old/data" --new-datadir "$base/new/data" --username postgres --socketdir "$base/new" >"$project/.build/pg_upgrade.log" 2>&1 ||
   { tail -n 30 "$project/.build/pg_upgrade.log"; die "pg_upgrade failed"; }
-"$server" start new fsync=off listen_addresses= "unix_socket_directories=$base/new"
+"$server" start new fsync=off
 at new
 arrived pg_upgrade
 

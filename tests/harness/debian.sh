@@ -18,25 +18,30 @@ private_source() { # FOLDER TYPE RELEASE
     "$2" http://deb.debian.org/debian "$3" >"$1/source.list"
 }
 
+empty_folders() { rm -rf "$@" && mkdir -p "$@"; }
+
+unpack_downloads() { # DOWNLOADS FOLDER
+  local package
+  for package in "$1"/*.deb; do dpkg-deb --extract "$package" "$2" || return 1; done
+  rm -rf "$1"
+}
+
 # Downloads packages and unpacks them together. Where apt has no package lists, it is given some, for this alone.
 unpack_packages() { # FOLDER PACKAGE ...
-  local folder=$1 download=$1.download package
+  local folder=$1 download=$1.download
   shift
-  rm -rf "$folder" "$download"
-  mkdir -p "$folder" "$download"
+  empty_folders "$folder" "$download"
   (cd "$download" && apt-get -qq "${apt_user[@]}" download "$@" 2>/dev/null) || (
     cd "$download" && private_apt "$download" update && private_apt "$download" download "$@"
   ) || return 1
-  for package in "$download"/*.deb; do dpkg-deb --extract "$package" "$folder" || return 1; done
-  rm -rf "$download"
+  unpack_downloads "$download" "$folder"
 }
 
 # The same with packages of a newer Debian, and the libraries that they need: as on a machine where nothing is installed.
 unpack_newer_packages() { # FOLDER RELEASE PACKAGE ...
-  local folder=$1 download=$1.download release=$2 package names
+  local folder=$1 download=$1.download release=$2 names
   shift 2
-  rm -rf "$folder" "$download"
-  mkdir -p "$folder" "$download"
+  empty_folders "$folder" "$download"
   private_source "$download" deb "$release"
   touch "$download/status"
   private_apt "$download" update || return 1
@@ -45,11 +50,11 @@ unpack_newer_packages() { # FOLDER RELEASE PACKAGE ...
     sed -nE 's/^Inst ((lib|zlib)[^ ]*) .*/\1/p') || return 1
   # shellcheck disable=SC2086 # many words
   (cd "$download" && private_apt "$download" download $names "$@") || return 1
-  for package in "$download"/*.deb; do dpkg-deb --extract "$package" "$folder" || return 1; done
-  rm -rf "$download"
+  unpack_downloads "$download" "$folder"
 }
 
-# Unpacks a package with an extension into the private PostgreSQL, unless it is there.
+# Unpacks a package with an extension for PostgreSQL 15 into the private PostgreSQL, unless it is there. Of another version
+# only what is plain SQL in it works.
 debian_extension() { # EXTENSION PACKAGE
   local folder=$project/.build/debian-$1
   [ ! -f "$("$PG_CONFIG" --sharedir)/extension/$1.control" ] || return 0
@@ -63,8 +68,7 @@ debian_extension() { # EXTENSION PACKAGE
 # Downloads a source package and unpacks its original source.
 download_source() { # FOLDER PACKAGE
   local folder=$1 download=$1.download
-  rm -rf "$folder" "$download"
-  mkdir -p "$folder" "$download"
+  empty_folders "$folder" "$download"
   private_source "$download" deb-src bookworm
   (
     cd "$download"

@@ -74,6 +74,11 @@ export PG_CONFIG=$base/$postgres/bin/pg_config
 export PATH=$tools/bin:${PG_CONFIG%/*}:$PATH
 export USER=${USER:-$(id -un)}
 
+# The last `N passed, N failed` in a log, as two numbers; 0 0 where there is none.
+sum_of() { # LOG
+  { sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$1" | tail -n 1 | grep . || echo 0 0; } 2>/dev/null
+}
+
 # A folder that belongs to the server's user and that only that user and root can enter.
 private_folder() { install -d -m 700 -o "$server_user" "$1"; }
 

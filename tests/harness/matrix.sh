@@ -24,12 +24,12 @@ for pair in "${pairs[@]}"; do
   [[ $pair =~ ^1[0-9]/[0-9.]+$ ]] || die "no pair \"$pair\": 17/1.11.0, for one, is PostgreSQL 17 with PGMQ 1.11.0"
   export PGFLOW_POSTGRES=pg${pair%/*} PGFLOW_PGMQ=${pair#*/}
   say "PostgreSQL and PGMQ $pair"
-  log=$project/.build/matrix-${pair/\//-}.log passed=0 failed=1 version=${pair%/*}
+  log=$project/.build/matrix-${pair/\//-}.log passed=0 failed=0 version=${pair%/*}
   SECONDS=0
   if "$harness/setup.sh"; then
     version=$("$base/$PGFLOW_POSTGRES/bin/postgres" --version | cut -d' ' -f3)
     "$harness/run_all.sh" "${layers[@]}" 2>&1 | tee "$log" | grep -avE '^[0-9]+ passed, ' || true
-    read -r passed failed < <(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$log" | tail -n 1) || passed=0 failed=1
+    read -r passed failed < <(sum_of "$log")
   fi
   [ $((passed + failed)) -gt 0 ] || failed=1 # it ran nothing
   total_passed=$((total_passed + passed))

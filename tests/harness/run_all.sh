@@ -9,11 +9,11 @@ only=" $* "
 
 layer() { # NAME COMMAND WHAT
   [[ $only = "  " || $only = *" $1 "* ]] || return 0
-  local status=0 ok=0 not_ok=0 sum='^[0-9]+ passed, [0-9]+ failed$' log=$project/.build/test-$postgres-$pgmq-$1.log
+  local status=0 ok not_ok sum='^[0-9]+ passed, [0-9]+ failed$' log=$project/.build/test-$postgres-$pgmq-$1.log
   say "$1: $3"
   SECONDS=0
   $2 2>&1 | tee "$log" | sed -uE "s/$sum/$1: &/" || status=$?
-  read -r ok not_ok < <(grep -aE "$sum" "$log" | tail -n 1 | tr -dc '0-9 ') || true
+  read -r ok not_ok < <(sum_of "$log")
   passed=$((passed + ok))
   failed=$((failed + not_ok))
   if [ $((ok + not_ok)) -eq 0 ]; then

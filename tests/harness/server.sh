@@ -3,6 +3,7 @@
 # nobody but its owner (and root) can enter: whoever gets there is let in, as any role.
 #
 #   server.sh start NAME [SETTING=VALUE ...]   starts it, creating it first where needed; no-op when it runs
+#   server.sh create NAME [OPTION ...]         makes it with options of initdb and does not start it
 #   server.sh standby NAME PRIMARY             makes NAME a streaming standby of the running server PRIMARY; start it then
 #   server.sh stop NAME                        stops it, keeping its data
 #   server.sh drop NAME                        stops it and deletes its data
@@ -38,7 +39,7 @@ has_processes() {
 create() {
   private_folder "$folder"
   as_server initdb --pgdata "$data" --username postgres --auth-local trust --auth-host scram-sha-256 \
-    --encoding UTF8 --locale C.UTF-8 --no-instructions >/dev/null
+    --encoding UTF8 --locale C.UTF-8 --no-instructions "$@" >/dev/null
   as_server tee -a "$data/postgresql.conf" >/dev/null <<CONF
 listen_addresses = ''
 unix_socket_directories = '$folder'
@@ -82,6 +83,7 @@ drop() {
 
 case $command in
   start) start "${@:3}" ;;
+  create) create "${@:3}" ;;
   standby) standby "$3" ;;
   stop) stop ;;
   drop) drop ;;

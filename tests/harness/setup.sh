@@ -17,7 +17,4 @@ if ! grep -qF "default_version = '$pgmq'" "$extensions/pgmq.control" 2>/dev/null
   cp "$project/.build/pgmq-$pgmq/extension"/* "$extensions/"
 fi
 
-if ! grep -qF "\"$PG_CONFIG\"" "$PGRX_HOME/config.toml" 2>/dev/null; then
-  mkdir -p "$PGRX_HOME"
-  cargo pgrx init "--$feature" "$PG_CONFIG" --no-run >/dev/null
-fi
+"$here/pgrx_config.sh" "$PG_CONFIG"

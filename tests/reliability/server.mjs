@@ -9,8 +9,11 @@ import { promisify } from 'node:util'
 const script = fileURLToPath(new URL('../harness/server.sh', import.meta.url))
 const execute = promisify(execFile)
 
-/** Starts the server in a folder again. */
-export const start = (folder) => execute(script, ['start', basename(folder)])
+/** Starts the server in a folder, again or for the first time, with settings such as `fsync=off`. */
+export const start = (folder, ...settings) => execute(script, ['start', basename(folder), ...settings])
+
+/** Stops the server in a folder and deletes it. */
+export const drop = (folder) => execute(script, ['drop', basename(folder)])
 
 /** Makes one folder's server a standby of another's, which runs; it is not started. */
 export const standby = (folder, primary) => execute(script, ['standby', basename(folder), basename(primary)])

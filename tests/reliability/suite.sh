@@ -11,10 +11,11 @@ declare -n amount=$1
 
 passed=0 failed=0
 for part in ${2:-races pairs crashes failover pgbouncer workers queues}; do
-  log=$project/.build/reliability-$part.log ok=0 not_ok=1
+  log=$project/.build/reliability-$part.log
   say "$part ${amount[$part]}"
   timeout 1800 "$project/tests/reliability/run.sh" "$part" ${amount[$part]:+"${amount[$part]}"} 2>&1 | tee "$log" | grep -vE '^[0-9]+ passed, ' || true
-  read -r ok not_ok < <(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$log" | tail -n 1) || not_ok=1
+  read -r ok not_ok < <(sum_of "$log")
+  [ $((ok + not_ok)) -gt 0 ] || not_ok=1 # it broke off
   passed=$((passed + ok))
   failed=$((failed + not_ok))
 done

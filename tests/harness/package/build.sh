@@ -7,15 +7,10 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 
-major=$("$1" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
-if ! grep -qF "\"$1\"" "$PGRX_HOME/config.toml" 2>/dev/null; then
-  mkdir -p "$PGRX_HOME"
-  cargo pgrx init "--pg$major" "$1" --no-run >/dev/null
-fi
-
+tests/harness/pgrx_config.sh "$1"
 rm -rf "$2" "$2.root"
 mkdir -p "$2/lib"
-echo "$major" >"$2/postgresql"
+"$1" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/' >"$2/postgresql"
 cp tests/harness/package/install.sh "$2/"
 cargo pgrx package --pg-config "$1" --out-dir "$2.root"
 mv "$2.root$("$1" --sharedir)/extension" "$2/"

@@ -9,7 +9,7 @@
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 project=$PWD
 tools=$project/.build/tools
-pgmq=1.13.0
+pgmq=$(sed -n 's/^pgmq=${PGFLOW_PGMQ:-\(.*\)}$/\1/p' tests/harness/env.sh)
 
 find_headers_and_compilers() {
   local headers
@@ -54,6 +54,14 @@ build() {
     tests/harness/package/build.sh "$pg_config" "$built"
 }
 
+build_once() {
+  ! is_built || return 0
+  mkdir -p "$folder"
+  exec 8>"$folder/lock"
+  flock 8 # another `make install` may be compiling the same
+  is_built || build
+}
+
 install_pgmq() {
   check_folders
   [ ! -f "$extensions/pgmq.control" ] ||
@@ -73,13 +81,6 @@ find_server "${2:-}"
 check_version $(sed -n 's/^pg\([0-9]*\) = .*/\1/p' Cargo.toml)
 folder=$project/.build/install-pg$major
 built=$folder/files
-build_once() {
-  ! is_built || return 0
-  mkdir -p "$folder"
-  exec 8>"$folder/lock"
-  flock 8 # another `make install` may be compiling the same
-  is_built || build
-}
 
 case $1 in
   build) build_once ;;
